@@ -1,0 +1,73 @@
+# Targets of dgraph-evorag; "make help" explains them. Needs Go 1.26, gcc and make.
+SHELL   := /bin/bash
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BIN     := $(CURDIR)/bin
+LINTER  := $(BIN)/golangci-lint-2.15.0
+
+# DGRAPH_BIN names an engine that is there already; else "make engine" builds one.
+export DGRAPH_BIN
+ENGINE := $(abspath $(or $(DGRAPH_BIN),$(BIN)/dgraph))
+
+# EVORAG_DATA is the folder of question sets; tests that want one skip where there is none.
+EVORAG_DATA ?= $(wildcard $(CURDIR)/../shared/data)
+export EVORAG_DATA
+
+FUZZTIME   ?= 30s
+TEST_FLAGS ?= -race -timeout 20m
+
+.DEFAULT_GOAL := help
+.PHONY: help engine build demo up test test-unit test-compat conformance lint fuzz bench recall verify clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+engine: ## Build Dgraph v25.4.0 and the tokenizer into bin/ (once, minutes); DGRAPH_BIN uses another
+	@docker/dgraph/build.sh
+
+build: ## Build bin/dgraph-evorag
+	@echo "building bin/dgraph-evorag $(VERSION)"
+	@go build -ldflags "-X main.version=$(VERSION)" -o $(BIN)/dgraph-evorag ./sidecar/cmd/dgraph-evorag
+
+demo: engine build ## Load the demo graph, ask two questions, show ranked paths, clean up
+	@demo/run.sh
+
+up: engine build ## The demo, left running until Ctrl-C on ./evorag-data
+	@demo/run.sh stay
+
+test: engine ## All tests, on the real engine too; fails where the engine is missing
+	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test $(TEST_FLAGS) ./...
+
+test-unit: ## Tests that need no engine; the others skip
+	DGRAPH_BIN=/no/engine go test -short ./...
+
+test-compat: ## Integration tests on hypermodeinc/dgraph v25.0.0 and v24.1.2; lists what is skipped
+	@.ci/compat hypermode-v25.0.0
+	@.ci/compat hypermode-v24.1.2
+
+conformance: engine ## Compare with Dgraph itself: its parser as oracle, answers byte for byte
+	cd conformance && EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -timeout 30m ./...
+
+$(LINTER):
+	@echo "installing golangci-lint v2.15.0"
+	@GOBIN=$(BIN)/.tmp go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	@mv $(BIN)/.tmp/golangci-lint $@ && rmdir $(BIN)/.tmp
+
+lint: $(LINTER) ## Linters, and the arrows between the rooms (.golangci.yml)
+	$(LINTER) run ./...
+
+fuzz: ## Every fuzz test for FUZZTIME (30s) each
+	@for dir in $$(grep -rl --include=*_test.go '^func Fuzz' plugin sidecar | xargs -n1 dirname | sort -u); do \
+	  for name in $$(go test -list '^Fuzz' ./$$dir | grep ^Fuzz); do \
+	    echo "== $$dir $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) ./$$dir || exit 1; \
+	  done; done
+
+bench: ## Benchmarks, in the form that benchstat reads
+	go test -run '^$$' -bench . -benchmem ./plugin/... ./sidecar/...
+
+recall: engine ## Share of gold answers among ten results, on the question sets in EVORAG_DATA
+	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -count=1 -timeout 60m -v -run 'Recall' ./plugin/... ./sidecar/internal/proxy/
+
+verify: lint test demo ## What must pass before a change is merged
+
+clean: ## Remove bin/ and the data of "make up"
+	rm -rf $(BIN) evorag-data

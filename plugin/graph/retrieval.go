@@ -1,0 +1,84 @@
+package graph
+
+import "strconv"
+
+// Retrieval is what a ranked query showed: the content of extensions.evorag, and what
+// feedback on it is attributed to. Results are in rank order within each block.
+type Retrieval struct {
+	ID        string   `json:"retrieval"`
+	Namespace uint64   `json:"namespace"`
+	Question  string   `json:"question,omitempty"`
+	Alpha     float64  `json:"alpha"`    // trade-off used, in [0.1,0.9]
+	Embedder  string   `json:"embedder"` // names model, dimension and template of Sr
+	Entities  []Entity `json:"entities,omitempty"`
+	Results   []Result `json:"paths"`
+	Context   string   `json:"context"` // numbered text for a prompt
+	Partial   bool     `json:"partial"` // a budget cut the search; what is here is the best found
+	Reason    string   `json:"reason,omitempty"`
+	Timings   Timings  `json:"timings"`
+}
+
+// Entity is a start node that the question was linked to.
+type Entity struct {
+	Node
+	Score float64 `json:"score"` // in (0,1], 1 for a whole name found in the question
+	Why   string  `json:"why"`   // e.g. `name "Eva" in the question`
+}
+
+// Node is a uid with the name it is shown by (empty where it has none).
+type Node struct {
+	UID  UID    `json:"uid"`
+	Name string `json:"name,omitempty"`
+}
+
+// Result is one bundle: a start node, a metapath, and the best paths that follow it, best
+// first. With bundle: false it holds exactly one path.
+type Result struct {
+	N         int        `json:"n"`     // its number in the context text, from 1
+	Block     string     `json:"block"` // the DQL block's name
+	Start     Node       `json:"start"`
+	Metapath  []string   `json:"metapath"`                 // DQL spelling, "~pred" for an inverse step
+	Z         float64    `json:"z"`                        // equation (3), of the best instance; <= 0
+	P         float64    `json:"p"`                        // equation (4), over the results retained in this query
+	Total     int        `json:"total"`                    // instances that there are, of which Instances are the best
+	AtLeast   bool       `json:"total_at_least,omitempty"` // Total is a lower bound: counting was cut
+	Instances []Instance `json:"instances"`
+}
+
+// Instance is one simple path, from Start to the last triplet's far end.
+type Instance struct {
+	Nodes    []Node           `json:"nodes"` // Hops()+1, the start first
+	Triplets []ScoredTriplet  `json:"triplets"`
+	Z        float64          `json:"z"`
+	Parts    map[string]Float `json:"parts,omitempty"` // named parts of z, with explain: true
+}
+
+// ScoredTriplet is a triplet as it stood when it was ranked, equation (2).
+type ScoredTriplet struct {
+	Triplet
+	Label   string  `json:"label"` // the relation's text
+	Inverse bool    `json:"inverse,omitempty"`
+	Score   float64 `json:"score"` // raw, in [0,200]
+	Sr      float64 `json:"sr"`    // in (0,1]
+	Sc      float64 `json:"sc"`    // in [0,1]
+	P       float64 `json:"P"`     // in [1e-6,1]
+}
+
+// Float is a float64 that prints with at most six significant digits in JSON.
+type Float float64
+
+// Timings of the stages of one ranked query, in milliseconds.
+type Timings struct {
+	Plan       Float `json:"plan_ms"`
+	Link       Float `json:"link_ms"`
+	Engine     Float `json:"engine_ms"`
+	Search     Float `json:"search_ms"`
+	Render     Float `json:"render_ms"`
+	Total      Float `json:"total_ms"`
+	RoundTrips int   `json:"engine_round_trips"`
+}
+
+// MarshalJSON prints six significant digits.
+func (f Float) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(f), 'g', 6, 64), nil
+}

@@ -1,0 +1,15 @@
+package graph
+
+import "context"
+
+// Tx is one read-write transaction of the extension's own work. Nothing is kept until the
+// function that was given the Tx returns nil and the commit succeeds; when the engine
+// aborts it, that function runs again with a new Tx.
+type Tx interface {
+	// Query reads at the transaction's timestamp, its own writes included.
+	Query(ctx context.Context, text string, vars map[string]string) (data []byte, err error)
+	// Set writes N-Quads and returns the uids given to their blank nodes, keyed without "_:".
+	Set(ctx context.Context, nquads []byte) (map[string]UID, error)
+	// Delete removes N-Quads; "<0x1> <pred> * ." removes all values.
+	Delete(ctx context.Context, nquads []byte) error
+}

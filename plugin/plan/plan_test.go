@@ -1,0 +1,196 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/dql"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/plan"
+)
+
+var schema = graph.Schema{Predicates: map[string]graph.PredicateSchema{
+	"name":            {Name: "name", Type: "string", Tokenizers: []string{"exact", "term"}},
+	"title":           {Name: "title", Type: "string"},
+	"age":             {Name: "age", Type: "int"},
+	"knows":           {Name: "knows", Type: "uid", List: true, Reverse: true},
+	"boss":            {Name: "boss", Type: "uid"},
+	"film.director":   {Name: "film.director", Type: "uid", List: true},
+	"evorag.shortcut": {Name: "evorag.shortcut", Type: "uid", List: true, Reverse: true},
+}}
+
+var defaults = plan.Defaults{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5, Names: []string{"name", "label", "title"}}
+
+func build(t *testing.T, text string, vars map[string]string) (*plan.Plan, error) {
+	t.Helper()
+	q, err := dql.Parse(text)
+	require.NoError(t, err)
+	return plan.Build(q, vars, schema, defaults)
+}
+
+func TestWhatTheEngineIsSent(t *testing.T) {
+	const (
+		marks = ` evorag.u: uid evorag.n0: <name> evorag.n1: <title> `
+		fetch = ` @facets(evorag.score, evorag.hidden) `
+	)
+	for _, c := range []struct{ name, text, want string }{
+		{
+			"a written block gets names, uids and facets; the rest stays as it was",
+			`{ q(func: eq(name, "Eva")) @evorag(query: "x") { name # comment }
+  knows { name } } other(func: has(age)) { age } }`,
+			`{ q(func: eq(name, "Eva"))  {` + marks + ` name # comment }
+  knows ` + fetch + `{` + marks + ` name } } other(func: has(age)) { age } }`,
+		},
+		{
+			"facets of the user's own share their fetch",
+			`{ q(func: uid(1)) @evorag(query: "x") { f: knows @facets(since) @facets(eq(ok, true)) { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` f: knows @facets(since, evorag.score, evorag.hidden) @facets(eq(ok, true)) {` + marks + ` uid } } }`,
+		},
+		{
+			"all facets are all facets",
+			`{ q(func: uid(1)) @evorag(query: "x") { knows @facets { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows @facets {` + marks + ` uid } } }`,
+		},
+		{
+			"a score that the user asks for is fetched once, under the user's name",
+			`{ q(func: uid(1)) @evorag(query: "x") { knows @facets(s: evorag.score) { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows @facets(s: evorag.score, evorag.hidden) {` + marks + ` uid } } }`,
+		},
+		{
+			"paging moves behind the ranking",
+			`{ q(func: uid(1)) @evorag(query: "x") { knows (first: 3, offset: 1) @filter(has(age)) { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows  @filter(has(age)) ` + fetch + `{` + marks + ` uid } } }`,
+		},
+		{
+			"with an order of the user's the engine pages, but never by offset",
+			`{ q(func: uid(1)) @evorag(query: "x") { knows (orderasc: age, first: 3, offset: 2) { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows  (orderasc: age, first: 5) ` + fetch + `{` + marks + ` uid } } }`,
+		},
+		{
+			"with after the engine pages by uid",
+			`{ q(func: uid(1)) @evorag(query: "x") { knows (first: 3, after: 0x5) { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows (first: 3, after: 0x5) ` + fetch + `{` + marks + ` uid } } }`,
+		},
+		{
+			"fanout bounds every list without a page of its own",
+			`{ q(func: uid(1)) @evorag(query: "x", fanout: 50) { knows { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows (first: 50) ` + fetch + `{` + marks + ` uid } } }`,
+		},
+		{
+			"@cascade keeps names out of the block, they would drop nodes that have none",
+			`{ q(func: uid(1)) @cascade @evorag(query: "x") { knows { uid } } }`,
+			`{ q(func: uid(1)) @cascade  { evorag.u: uid  knows ` + fetch + `{ evorag.u: uid  uid } } }`,
+		},
+		{
+			"a fragment is written out, so that other blocks don't see the marks",
+			"{ q(func: uid(1)) @evorag(query: \"x\") { ...f } p(func: uid(2)) { ...f } }\nfragment f { knows { uid } # end\n}",
+			"{ q(func: uid(1))  {" + marks + "   knows " + fetch + "{" + marks + " uid } # end\n\n } p(func: uid(2)) { ...f } }\nfragment f { knows { uid } # end\n}",
+		},
+		{
+			"a flat block only finds its start nodes",
+			`query a($q: string) { q(func: eq(name, "Eva"), first: 2) @filter(has(age)) @evorag(query: $q, hops: 3) { uid name } }`,
+			`query a($q: string) { q(func: eq(name, "Eva"), first: 2) @filter(has(age))  { evorag.u: uid } }`,
+		},
+		{
+			"@recurse becomes a search",
+			`{ q(func: uid(1)) @recurse(depth: 3) @evorag(query: "x") { name knows ~knows } }`,
+			`{ q(func: uid(1))   { evorag.u: uid } }`,
+		},
+		{
+			"evorag.entities becomes the linked uids",
+			`query a($q: string) { q(func: evorag.entities(query: $q)) @evorag(query: $q) { name } }`,
+			`query a($q: string) { q(func: uid(0x1,0x2a))  { evorag.u: uid } }`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := build(t, c.text, map[string]string{"$q": "who?"})
+			require.NoError(t, err)
+			got, err := p.Text(map[string][]graph.UID{"q": {1, 42}})
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+			_, err = dql.Parse(got)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestWhatABlockMeans(t *testing.T) {
+	p, err := build(t, `query a($q: string, $n: int = 4) {
+  w(func: uid(1)) @evorag(query: $q, alpha: 0.25, paths: 3, explain: true) { knows (first: -2) { boss { uid } expand(_all_) { uid } } }
+  s(func: evorag.entities(query: "Eva")) @evorag(query: "x", via: [knows, ~knows], bundle: false, hidden: true) { name ...f }
+  r(func: uid(1)) @recurse(depth: $n) @evorag(query: "y") { name boss }
+}
+fragment f { title age }`, map[string]string{"$q": "who?"})
+	require.NoError(t, err)
+	require.Len(t, p.Blocks, 3)
+
+	w := p.Blocks[0]
+	require.Equal(t, plan.Written, w.Form)
+	require.Equal(t, "who?", w.Question)
+	require.Equal(t, []any{0.25, 3, true, 20, true, true}, []any{w.Alpha, w.Paths, w.Prune, w.Instances, w.Bundle, w.Explain})
+	knows := w.Tree.Children[0]
+	require.Equal(t, []any{"knows|evorag.score", -2, true}, []any{knows.Score, knows.First, knows.HasFirst})
+	require.Equal(t, "boss", knows.Children[0].Relation.String())
+	require.NotNil(t, knows.Any)
+
+	s := p.Blocks[1]
+	require.Equal(t, plan.Search, s.Form)
+	require.Equal(t, []any{2, 10, false, false, true, 10, "Eva"}, []any{s.Hops, s.Paths, s.Prune, s.Bundle, s.Hidden, s.Entities, s.Linked})
+	require.Equal(t, []graph.Relation{{Predicate: "knows"}, {Predicate: "knows", Inverse: true}}, s.Via)
+	require.Equal(t, []string{"name", "title"}, s.Names)
+	reread := p.ReRead(s, []graph.UID{1, 2})
+	_, err = dql.Parse(reread)
+	require.NoError(t, err)
+	for _, part := range []string{"$q: string, $n: int = 4", "uid(0x1,0x2)", "name\n...f", "fragment f { title age }"} {
+		require.Contains(t, reread, part)
+	}
+
+	r := p.Blocks[2]
+	require.Equal(t, 3, r.Hops)
+	require.Equal(t, []graph.Relation{{Predicate: "boss"}}, r.Via)
+	require.Equal(t, "name", r.Values)
+}
+
+func TestEveryRelationOfTheSchemaIsFollowedByDefault(t *testing.T) {
+	p, err := build(t, `{ q(func: uid(1)) @evorag(query: "x") { uid } }`, nil)
+	require.NoError(t, err)
+	var got []string
+	for _, r := range p.Blocks[0].Via {
+		got = append(got, r.String())
+	}
+	require.Equal(t, "boss film.director knows ~knows", strings.Join(got, " "))
+}
+
+func TestWhatMakesNoSenseIsRefusedWithWhatToWrite(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"@normalize", `{ q(func: uid(1)) @normalize @evorag(query: "x") { knows { n: name } } }`, "read extensions.evorag.paths"},
+		{"@groupby below", `{ q(func: uid(1)) @evorag(query: "x") { knows @groupby(age) { count(uid) } } }`, "group in a block of its own"},
+		{"a var block", `{ var(func: uid(1)) @evorag(query: "x") { a as age } q(func: uid(a)) { uid } }`, "give the block a name"},
+		{"no question", `{ q(func: uid(1)) @evorag(hops: 2) { uid } }`, `write @evorag(query: "...")`},
+		{"hops beside written paths", `{ q(func: uid(1)) @evorag(query: "x", hops: 2) { knows { uid } } }`, "leave hops out"},
+		{"via beside written paths", `{ q(func: uid(1)) @evorag(query: "x", via: [knows]) { knows { uid } } }`, "leave via out"},
+		{"entities without the function", `{ q(func: uid(1)) @evorag(query: "x", entities: 3) { uid } }`, "leave entities out"},
+		{"an unknown predicate in via", `{ q(func: uid(1)) @evorag(query: "x", via: [nope]) { uid } }`, "nope, which is not in the schema"},
+		{"a value predicate in via", `{ q(func: uid(1)) @evorag(query: "x", via: [age]) { uid } }`, "holds values (int)"},
+		{"an inverse that isn't there", `{ q(func: uid(1)) @evorag(query: "x", via: [~boss]) { uid } }`, "migrate up --reverse boss"},
+		{"@recurse without an end", `{ q(func: uid(1)) @recurse @evorag(query: "x") { knows } }`, "@recurse(depth: 3)"},
+		{"@recurse too deep", `{ q(func: uid(1)) @recurse(depth: 8) @evorag(query: "x") { knows } }`, "from 2 to 7"},
+		{"@recurse with loops", `{ q(func: uid(1)) @recurse(depth: 3, loop: true) @evorag(query: "x") { knows } }`, "leave loop out"},
+		{"@recurse without edges", `{ q(func: uid(1)) @recurse(depth: 3) @evorag(query: "x") { name } }`, "leave @recurse out"},
+		{"@cascade on a search", `{ q(func: uid(1)) @cascade @evorag(query: "x") { name } }`, "@filter(has(...))"},
+		{"a variable defined by a search", `{ q(func: uid(1)) @evorag(query: "x") { a as age } p(func: uid(a)) { uid } }`, "define it in a block of its own"},
+		{"facets on a searched edge", `{ q(func: uid(1)) @evorag(query: "x") { name knows @facets(since) } }`, "write the path out"},
+		{"two blocks of one name", `{ q(func: uid(1)) @evorag(query: "x") { uid } q(func: uid(2)) @evorag(query: "x") { uid } }`, "a name of its own"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := build(t, c.text, nil)
+			var at *dql.Error
+			require.ErrorAs(t, err, &at)
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, 1, at.Line)
+			require.Greater(t, at.Column, 1)
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/evorag/dgraph-evorag/plugin/dql"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+)
+
+// written marks every node and edge of a Written block for ranking: its uid, its names and
+// the learned facets are spliced in, paging moves behind the ranking.
+func written(b *builder, blk *Block) error {
+	if blk.Form != Written {
+		return nil
+	}
+	err := b.walk(blk.Field, func(f *dql.Field) error {
+		// @cascade would drop nodes without a name; expand refuses a predicate that stands beside it.
+		if f.Directive("cascade") != nil || f.Kind == dql.Expand {
+			blk.Apart = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w := &writer{builder: b, blk: blk}
+	blk.Tree = &Node{Key: blk.Key, Ordered: rootOrdered(blk.Field)}
+	edits, err := w.fields(blk.Tree, blk.Field.Children)
+	if err != nil {
+		return err
+	}
+	blk.edits = append(blk.edits, w.mark(blk.Field.Body.Start))
+	blk.edits = append(blk.edits, edits...)
+	return nil
+}
+
+type writer struct {
+	*builder
+	blk *Block
+}
+
+// mark inserts what every node of the answer needs, at the start of a body.
+func (w *writer) mark(at int) dql.Edit {
+	return dql.Edit{Span: dql.Span{Start: at, End: at}, Text: w.marks()}
+}
+
+func (w *writer) marks() string {
+	var t strings.Builder
+	t.WriteString(" " + UIDKey + ": uid ")
+	if !w.blk.Apart {
+		for i, n := range w.blk.Names {
+			t.WriteString(NameKey(i) + ": <" + n + "> ")
+		}
+	}
+	return t.String()
+}
+
+// fields fills the node's children from a body's fields and returns the edits to that body.
+func (w *writer) fields(n *Node, fields []*dql.Field) ([]dql.Edit, error) {
+	var edits []dql.Edit
+	for _, f := range fields {
+		switch {
+		case f.Kind == dql.Spread:
+			text, err := w.inline(n, f)
+			if err != nil {
+				return nil, err
+			}
+			edits = append(edits, dql.Edit{Span: f.Span, Text: text})
+		case f.Kind == dql.Predicate && f.HasBody:
+			more, err := w.predicate(n, f)
+			if err != nil {
+				return nil, err
+			}
+			edits = append(edits, more...)
+		case f.Kind == dql.Expand && f.HasBody:
+			n.Any = &Node{}
+			more, err := w.fields(n.Any, f.Children)
+			if err != nil {
+				return nil, err
+			}
+			edits = append(append(edits, w.mark(f.Body.Start)), more...)
+		}
+	}
+	return edits, nil
+}
+
+// inline writes a fragment's fields in place of its spread: other blocks use the same
+// fragment and must not see the marks.
+func (w *writer) inline(n *Node, f *dql.Field) (string, error) {
+	frag := w.fragment(f.Inner)
+	edits, err := w.fields(n, frag.Children)
+	if err != nil {
+		return "", err
+	}
+	for i := range edits {
+		edits[i].Span.Start -= frag.Body.Start
+		edits[i].Span.End -= frag.Body.Start
+	}
+	text, err := dql.Splice(w.query.Text[frag.Body.Start:frag.Body.End], edits)
+	return " " + text + "\n", err // a comment may end the fragment
+}
+
+func (w *writer) predicate(parent *Node, f *dql.Field) ([]dql.Edit, error) {
+	n := &Node{Key: key(f), Relation: graph.ParseRelation(f.Name), Keep: map[string]bool{}}
+	n.Score, n.Hidden = n.Key+"|"+scoreFacet, n.Key+"|"+hideFacet
+	parent.Children = append(parent.Children, n)
+	edits := []dql.Edit{w.facets(n, f), w.mark(f.Body.Start)}
+	paging, err := w.paging(n, f)
+	if err != nil {
+		return nil, err
+	}
+	more, err := w.fields(n, f.Children)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(edits, paging...), more...), nil
+}
+
+// facets adds the learned facets to the one fetch that Dgraph allows on a predicate.
+func (w *writer) facets(n *Node, f *dql.Field) dql.Edit {
+	want := []string{scoreFacet, hideFacet}
+	for _, d := range f.Directives {
+		if d.Facets == nil || d.Facets.Filter {
+			continue
+		}
+		if d.Facets.All {
+			return dql.Edit{Span: dql.Span{Start: d.Span.End, End: d.Span.End}}
+		}
+		for _, k := range d.Facets.Keys {
+			n.Ordered = n.Ordered || k.Order != ""
+			if !strings.HasPrefix(k.Key, "evorag.") {
+				continue
+			}
+			key := n.Key + "|" + k.Key
+			if k.Alias != "" {
+				key = k.Alias
+			}
+			n.Keep[key] = true
+			switch k.Key { // asked for under a name of the user's: read it there
+			case scoreFacet:
+				n.Score, want[0] = key, ""
+			case hideFacet:
+				n.Hidden, want[1] = key, ""
+			}
+		}
+		return dql.Edit{Span: dql.Span{Start: d.Span.End - 1, End: d.Span.End - 1}, Text: list(", ", want)}
+	}
+	at := f.Body.Start - 1 // before the brace
+	return dql.Edit{Span: dql.Span{Start: at, End: at}, Text: " @facets(" + strings.TrimPrefix(list(", ", want), ", ") + ") "}
+}
+
+func list(sep string, words []string) string {
+	var t strings.Builder
+	for _, w := range words {
+		if w != "" {
+			t.WriteString(sep + w)
+		}
+	}
+	return t.String()
+}
+
+// paging moves first and offset behind the ranking. With the user's own order they stay
+// the engine's, except in the two cases in which it returns wrong facets: offset and
+// negative first (docs/DGRAPH.md). With after the engine pages by uid, which stays as it is.
+func (w *writer) paging(n *Node, f *dql.Field) ([]dql.Edit, error) {
+	if _, ok := f.Args.Get("after"); ok {
+		return nil, nil
+	}
+	first, hasFirst, err := w.intArg(f.Args, "first")
+	if err != nil {
+		return nil, err
+	}
+	offset, hasOffset, err := w.intArg(f.Args, "offset")
+	if err != nil {
+		return nil, err
+	}
+	_, asc := f.Args.Get("orderasc")
+	_, desc := f.Args.Get("orderdesc")
+	n.Ordered = n.Ordered || asc || desc
+	n.First, n.HasFirst, n.Offset = first, hasFirst, max(offset, 0)
+	limit := 0 // what the engine is told
+	if n.Ordered && hasFirst && first >= 0 {
+		limit = first + n.Offset
+	} else if !n.Ordered && w.blk.Fanout > 0 {
+		limit = w.blk.Fanout
+	}
+	if !hasFirst && !hasOffset && limit == 0 {
+		return nil, nil
+	}
+	var keep []string
+	for _, a := range f.Args.List {
+		if a.Key != "first" && a.Key != "offset" {
+			keep = append(keep, w.query.Text[a.Span.Start:a.Span.End])
+		}
+	}
+	if limit > 0 || (n.Ordered && hasFirst && first == 0) {
+		keep = append(keep, "first: "+strconv.Itoa(limit))
+	}
+	text := ""
+	if len(keep) > 0 {
+		text = " (" + strings.Join(keep, ", ") + ")"
+	}
+	at := dql.Span{Start: f.NameSpan.End, End: f.NameSpan.End}
+	if f.Args.HasParens {
+		at = dql.Span{Start: f.Args.Span.Start - 1, End: f.Args.Span.End + 1}
+	}
+	return []dql.Edit{{Span: at, Text: text}}, nil
+}
+
+func rootOrdered(f *dql.Field) bool {
+	_, asc := f.Args.Get("orderasc")
+	_, desc := f.Args.Get("orderdesc")
+	return asc || desc
+}
+
+// intArg reads a whole number, a literal or a variable.
+func (b *builder) intArg(args dql.Args, key string) (value int, given bool, err error) {
+	a, ok := args.Get(key)
+	if !ok {
+		return 0, false, nil
+	}
+	text := a.Value
+	if strings.HasPrefix(text, "$") {
+		text, ok = b.variable(text)
+		if !ok {
+			return 0, false, b.query.ErrorAt(a.ValueSpan.Start, "%s has no value; give it in variables", a.Value)
+		}
+	}
+	value, err = strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		return 0, false, b.query.ErrorAt(a.ValueSpan.Start, "%s takes a whole number, not %s", key, text)
+	}
+	return value, true, nil
+}

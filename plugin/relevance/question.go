@@ -1,0 +1,65 @@
+package relevance
+
+import (
+	"fmt"
+	"math"
+)
+
+// Question is a question's vector x, ready to be compared with Tables.
+type Question struct {
+	Vector Vector // x, unit length
+	dense  []float32
+}
+
+// Ask embeds a question. The words of the linked topic entities, given by their names, are
+// left out: they would draw every triplet that repeats the name, where the question is about
+// what lies around it. When nothing would be left the question is taken whole.
+func (h *Hash) Ask(text string, topics ...string) *Question {
+	words := Words(text)
+	named := make(map[string]bool)
+	for _, t := range topics {
+		for _, camelCase := range []bool{false, true} { // the question may spell it either way
+			for _, w := range split(t, camelCase) {
+				named[w] = true
+			}
+		}
+	}
+	var rest []string
+	for _, w := range words {
+		if !named[w] {
+			rest = append(rest, w)
+		}
+	}
+	if len(rest) == 0 {
+		rest = words
+	}
+	v := h.embed(rest)
+	return &Question{Vector: v, dense: v.Dense(h.Dim())}
+}
+
+// Given takes a question's vector from the caller instead of a text. It is brought to unit
+// length; another dimension, a number that is not finite and the zero vector are errors.
+func (h *Hash) Given(x []float32) (*Question, error) {
+	if len(x) != h.Dim() {
+		return nil, fmt.Errorf("the embedding has %d numbers; %s wants %d", len(x), h.Name(), h.Dim())
+	}
+	var square float64
+	for i, f := range x {
+		if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
+			return nil, fmt.Errorf("number %d of the embedding is %v; write finite numbers", i+1, f)
+		}
+		square += float64(f) * float64(f)
+	}
+	if square == 0 {
+		return nil, fmt.Errorf("the embedding is zero everywhere; write a vector with a direction")
+	}
+	norm := math.Sqrt(square)
+	var v Vector
+	for i, f := range x {
+		if f != 0 {
+			v.Index = append(v.Index, uint16(i))
+			v.Weight = append(v.Weight, float32(float64(f)/norm))
+		}
+	}
+	return &Question{Vector: v, dense: v.Dense(h.Dim())}, nil
+}

@@ -1,0 +1,91 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+)
+
+// Context writes results as numbered lines for a prompt, one a bundle. A relation walked
+// from object to head is drawn as an arrow to the left. Paths of one bundle that differ in
+// their last node only share a line:
+//
+//	[1] Alien -[directed by]-> Ridley Scott
+//	[2] Alien -[directed by]-> ? <-[directed by]- ?: Ridley Scott: Gladiator, Blade Runner; and 3 more
+func Context(results []graph.Result) string {
+	var b strings.Builder
+	for _, r := range results {
+		if len(r.Instances) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "[%d] ", r.N)
+		if len(r.Instances) == 1 && r.Total <= 1 {
+			b.WriteString(Line(r.Instances[0]))
+		} else {
+			bundle(&b, r)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Line draws one path: "Eva -[knows]-> Bob <-[likes]- Ann".
+func Line(p graph.Instance) string {
+	var b strings.Builder
+	for i, n := range p.Nodes {
+		if i > 0 {
+			b.WriteString(Arrow(p.Triplets[i-1]))
+		}
+		b.WriteString(Display(n))
+	}
+	return b.String()
+}
+
+// Arrow draws a triplet between the two nodes of a step.
+func Arrow(t graph.ScoredTriplet) string {
+	if t.Inverse {
+		return " <-[" + t.Label + "]- "
+	}
+	return " -[" + t.Label + "]-> "
+}
+
+// Display is a node's name on one line, else its uid.
+func Display(n graph.Node) string {
+	if n.Name == "" {
+		return n.UID.String()
+	}
+	return strings.Join(strings.Fields(n.Name), " ")
+}
+
+func bundle(b *strings.Builder, r graph.Result) {
+	b.WriteString(Display(r.Start))
+	for _, t := range r.Instances[0].Triplets {
+		b.WriteString(Arrow(t) + "?")
+	}
+	b.WriteString(": ")
+	before := ""
+	for i, p := range r.Instances {
+		var inner []string
+		for _, n := range p.Nodes[1 : len(p.Nodes)-1] {
+			inner = append(inner, Display(n))
+		}
+		through := strings.Join(inner, " / ")
+		switch {
+		case i > 0 && through == before:
+			b.WriteString(", ")
+		default:
+			if i > 0 {
+				b.WriteString("; ")
+			}
+			if through != "" {
+				b.WriteString(through + ": ")
+			}
+		}
+		before = through
+		b.WriteString(Display(p.Nodes[len(p.Nodes)-1]))
+	}
+	if more := r.Total - len(r.Instances); more > 0 {
+		fmt.Fprintf(b, "; and %d more", more)
+	}
+}

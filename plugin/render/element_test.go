@@ -1,0 +1,110 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/plan"
+)
+
+func knows(children ...*plan.Node) *plan.Node {
+	return &plan.Node{
+		Key: "knows", Relation: graph.Relation{Predicate: "knows"}, Score: "knows|evorag.score", Hidden: "knows|evorag.hidden",
+		Keep: map[string]bool{}, Children: children,
+	}
+}
+
+func written(t *testing.T, text string, tree *plan.Node) *Written {
+	t.Helper()
+	tree.Key = "q"
+	w, err := OpenWritten([]byte(text), &plan.Block{Key: "q", Tree: tree, Names: []string{"name"}}, func(p string) bool { return p == "knows" })
+	require.NoError(t, err)
+	return w
+}
+
+const three = `[{"evorag.u":"0x1","name":"Eva","knows":[` +
+	`{"evorag.u":"0x2","evorag.n0":"Bob","name":"Bob","knows|since":2006},` +
+	`{"evorag.u":"0x3","name":"Ann","knows|evorag.score":150.5},` +
+	`{"evorag.u":"0x4","name":"Old","knows|evorag.hidden":true}]}]`
+
+func TestAWrittenAnswerHasItsEdges(t *testing.T) {
+	w := written(t, three, &plan.Node{Children: []*plan.Node{knows()}})
+	ends := w.Chains()
+	require.Len(t, ends, 2, "the hidden edge is left out")
+	require.Equal(t, "Bob", ends[0].Name)
+	require.Equal(t, graph.Triplet{Head: 1, Predicate: "knows", Object: 2}, ends[0].Step.Triplet)
+	require.Equal(t, graph.NeutralScore, ends[0].Step.Score)
+	require.Equal(t, 150.5, ends[1].Step.Score)
+}
+
+func TestListsComeBackInRankOrderWithoutTheMarks(t *testing.T) {
+	w := written(t, three, &plan.Node{Children: []*plan.Node{knows()}})
+	ends := w.Chains()
+	ends[1].Order = 0
+	ends[0].Order = 1
+	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Ann"},{"name":"Bob","knows|since":2006}]}]`, string(w.Close().AppendTo(nil)))
+}
+
+func TestPagingComesAfterTheRanking(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		node plan.Node
+		want string
+	}{
+		{"first", plan.Node{HasFirst: true, First: 1}, `[{"name":"Ann"}]`},
+		{"offset", plan.Node{Offset: 1}, `[{"name":"Bob","knows|since":2006}]`},
+		{"the last", plan.Node{HasFirst: true, First: -1}, `[{"name":"Bob","knows|since":2006}]`},
+		{"more than there are", plan.Node{HasFirst: true, First: 9, Offset: 0}, `[{"name":"Ann"},{"name":"Bob","knows|since":2006}]`},
+		{"the user's own order stays", plan.Node{Ordered: true}, `[{"name":"Bob","knows|since":2006},{"name":"Ann"}]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := knows()
+			n.HasFirst, n.First, n.Offset, n.Ordered = c.node.HasFirst, c.node.First, c.node.Offset, c.node.Ordered
+			w := written(t, three, &plan.Node{Children: []*plan.Node{n}})
+			w.Chains()[1].Order = 0
+			require.Equal(t, `[{"name":"Eva","knows":`+c.want+`}]`, string(w.Close().AppendTo(nil)))
+		})
+	}
+}
+
+func TestWhatDgraphWouldNotShowIsNotShown(t *testing.T) {
+	w := written(t, `[{"evorag.u":"0x1","knows":[{"count":2},{"evorag.u":"0x2"},{"evorag.u":"0x3","age":9007199254740993}]},{"evorag.u":"0x9"}]`,
+		&plan.Node{Children: []*plan.Node{knows()}})
+	require.Len(t, w.Roots, 1, "a root of which the user's fields say nothing")
+	require.Len(t, w.Chains(), 1)
+	require.Equal(t, `[{"knows":[{"count":2},{"age":9007199254740993}]}]`, string(w.Close().AppendTo(nil)))
+}
+
+func TestAListThatIsPrunedAwayTakesItsOwnerWithIt(t *testing.T) {
+	w := written(t, `[{"evorag.u":"0x1","name":"Eva","knows":[{"evorag.u":"0x2","knows":[{"evorag.u":"0x3","name":"Ann"}]}]}]`,
+		&plan.Node{Children: []*plan.Node{knows(knows())}})
+	w.Chains()[0].Drop = true
+	require.Equal(t, `[{"name":"Eva"}]`, string(w.Close().AppendTo(nil)))
+}
+
+func TestAChainNeverComesBackToItsOwnNodes(t *testing.T) {
+	w := written(t, `[{"evorag.u":"0x1","name":"Eva","knows":[{"evorag.u":"0x2","name":"Bob","knows":[{"evorag.u":"0x1","name":"Eva"}]}]}]`,
+		&plan.Node{Children: []*plan.Node{knows(knows())}})
+	ends := w.Chains()
+	require.Len(t, ends, 1)
+	require.Equal(t, graph.UID(2), ends[0].UID)
+	require.Len(t, ends[0].Line(), 2)
+}
+
+func TestExpandFollowsWhatTheSchemaCallsAnEdge(t *testing.T) {
+	w := written(t, `[{"evorag.u":"0x1","name":"Eva","knows":[{"evorag.u":"0x2","name":"Bob","knows|evorag.score":7,"knows|since":1}],"address":[{"city":"x"}]}]`,
+		&plan.Node{Any: &plan.Node{}})
+	ends := w.Chains()
+	require.Len(t, ends, 1)
+	require.Equal(t, 7.0, ends[0].Step.Score)
+	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Bob","knows|since":1}],"address":[{"city":"x"}]}]`, string(w.Close().AppendTo(nil)))
+}
+
+func TestALearnedFacetThatTheUserAskedForStays(t *testing.T) {
+	n := knows()
+	n.Keep["knows|evorag.score"] = true
+	w := written(t, three, &plan.Node{Children: []*plan.Node{n}})
+	require.Contains(t, string(w.Close().AppendTo(nil)), `{"name":"Ann","knows|evorag.score":150.5}`)
+}

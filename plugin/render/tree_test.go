@@ -1,0 +1,114 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+)
+
+// path reads "1 knows 2 ~likes 3": uids and relations in turn.
+func path(start graph.UID, steps ...any) graph.Path {
+	p := graph.Path{Start: start}
+	from := start
+	for i := 0; i < len(steps); i += 2 {
+		r := graph.ParseRelation(steps[i].(string))
+		to := graph.UID(steps[i+1].(int))
+		p.Steps = append(p.Steps, Step(r, from, to, nil, nil))
+		from = to
+	}
+	return p
+}
+
+func values(t *testing.T, of map[graph.UID]string) map[graph.UID]*Value {
+	m := map[graph.UID]*Value{}
+	for u, text := range of {
+		v, err := Parse([]byte(text))
+		require.NoError(t, err)
+		m[u] = v
+	}
+	return m
+}
+
+func TestTree(t *testing.T) {
+	single := func(r graph.Relation) bool { return r.Predicate == "boss" && !r.Inverse }
+	for _, c := range []struct {
+		name   string
+		starts []graph.UID
+		paths  []graph.Path
+		want   string
+	}{
+		{
+			"paths share their beginnings, best first",
+			[]graph.UID{1},
+			[]graph.Path{path(1, "knows", 2, "likes", 3), path(1, "likes", 3), path(1, "knows", 2, "likes", 4)},
+			`[{"name":"n1","knows":[{"name":"n2","likes":[{"name":"n3"},{"name":"n4"}]}],"likes":[{"uid":"0x3"}]}]`,
+		},
+		{
+			"an edge stands once, whichever way it was walked",
+			[]graph.UID{1, 2},
+			[]graph.Path{path(1, "knows", 2), path(2, "~knows", 1, "likes", 3)},
+			`[{"name":"n1","knows":[{"name":"n2"}],"likes":[{"name":"n3"}]},{"name":"n2"}]`,
+		},
+		{
+			"a node is expanded at its first place only",
+			[]graph.UID{1},
+			[]graph.Path{path(1, "knows", 2), path(1, "likes", 2, "likes", 3)},
+			`[{"name":"n1","knows":[{"name":"n2","likes":[{"name":"n3"}]}],"likes":[{"uid":"0x2"}]}]`,
+		},
+		{
+			"a relation that holds one node is an object, as Dgraph writes it",
+			[]graph.UID{1},
+			[]graph.Path{path(1, "boss", 2), path(1, "~boss", 3)},
+			`[{"name":"n1","boss":{"name":"n2"},"~boss":[{"name":"n3"}]}]`,
+		},
+		{
+			"a node without values is its uid",
+			[]graph.UID{9},
+			[]graph.Path{path(9, "knows", 8)},
+			`[{"uid":"0x9","knows":[{"uid":"0x8"}]}]`,
+		},
+		{"a start without paths stands alone", []graph.UID{1}, nil, `[{"name":"n1"}]`},
+		{"no start, no node", nil, nil, `[]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := NewTree(c.starts, values(t, map[graph.UID]string{
+				1: `{"evorag.u":"0x1","name":"n1"}`, 2: `{"evorag.u":"0x2","name":"n2"}`,
+				3: `{"evorag.u":"0x3","name":"n3"}`, 4: `{"evorag.u":"0x4","name":"n4"}`,
+			}), single)
+			for _, p := range c.paths {
+				tree.Add(p)
+			}
+			require.Equal(t, c.want, string(tree.Value().AppendTo(nil)))
+		})
+	}
+}
+
+func TestTreeShowsScoresBesideTheEdge(t *testing.T) {
+	tree := NewTree([]graph.UID{1}, nil, func(graph.Relation) bool { return false })
+	tree.ShowScores()
+	tree.Add(path(1, "~knows", 2))
+	require.Equal(t, `[{"uid":"0x1","~knows":[{"uid":"0x2","~knows|evorag.score":100}]}]`, string(tree.Value().AppendTo(nil)))
+}
+
+func TestContext(t *testing.T) {
+	node := func(u graph.UID, name string) graph.Node { return graph.Node{UID: u, Name: name} }
+	out, in := graph.ScoredTriplet{Label: "directed by"}, graph.ScoredTriplet{Label: "directed by", Inverse: true}
+	alien, scott := node(1, "Alien"), node(2, "Ridley\nScott")
+	got := Context([]graph.Result{
+		{N: 1, Start: alien, Total: 1, Instances: []graph.Instance{{Nodes: []graph.Node{alien, scott}, Triplets: []graph.ScoredTriplet{out}}}},
+		{N: 2, Start: alien, Total: 5, Instances: []graph.Instance{
+			{Nodes: []graph.Node{alien, scott, node(3, "Gladiator")}, Triplets: []graph.ScoredTriplet{out, in}},
+			{Nodes: []graph.Node{alien, scott, node(4, "")}, Triplets: []graph.ScoredTriplet{out, in}},
+		}},
+		{N: 3, Start: alien, Total: 2, Instances: []graph.Instance{
+			{Nodes: []graph.Node{alien, node(5, "Tom")}, Triplets: []graph.ScoredTriplet{out}},
+			{Nodes: []graph.Node{alien, node(6, "Ann")}, Triplets: []graph.ScoredTriplet{out}},
+		}},
+	})
+	require.Equal(t, `[1] Alien -[directed by]-> Ridley Scott
+[2] Alien -[directed by]-> ? <-[directed by]- ?: Ridley Scott: Gladiator, 0x4; and 3 more
+[3] Alien -[directed by]-> ?: Tom, Ann
+`, got)
+}

@@ -1,0 +1,268 @@
+// Package app is the composition root: it alone knows all rooms, starts them in order and
+// stops them in reverse.
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/evorag/dgraph-evorag/plugin/plan"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/engine"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/grpcfront"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/httpfront"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/migrate"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/token"
+)
+
+// Timing of start and stop.
+const (
+	dialTime    = 10 * time.Second // for the engine's first answer
+	migrateTime = 5 * time.Minute  // another replica may be migrating
+	drainTime   = 10 * time.Second // for calls under way when we stop
+	engineTime  = 90 * time.Second // for a private engine to end by itself
+)
+
+// Options of Serve and Up.
+type Options struct {
+	Version string
+	Log     *slog.Logger
+	Ready   func(Addresses) // called once everything answers; may be nil
+	Force   <-chan struct{} // closed by a caller who doesn't want to wait for an orderly stop
+}
+
+// EngineOptions say how Up starts its private engine.
+type EngineOptions = engine.Options
+
+// Addresses are where a running sidecar answers, as host:port, and what stands behind it.
+type Addresses struct {
+	HTTP, GRPC           string
+	AlphaHTTP, AlphaGRPC string
+	EngineVersion        string // as the alpha tells it
+	DataDir              string // of a private engine; empty where there is none
+	Tokenizer            bool   // whether a private engine has loaded it
+}
+
+// Serve brings the cluster that cfg names to today's schema, then answers in front of it until
+// ctx ends or something fails. Calls under way are let to end. The error says in one line
+// what to do.
+func Serve(ctx context.Context, cfg config.Config, o Options) error {
+	return run(ctx, cfg, nil, o)
+}
+
+// Up is Serve in front of a private engine, which it starts before and stops after.
+func Up(ctx context.Context, cfg config.Config, e EngineOptions, o Options) error {
+	return run(ctx, cfg, &e, o)
+}
+
+// run starts everything in order and stops what it has started in reverse.
+func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Options) (err error) {
+	s := stack{log: o.Log, force: o.Force}
+	defer func() { err = errors.Join(err, s.unwind()) }()
+
+	// The ports first: one that is taken must fail before anything is started or written.
+	httpL, err := s.listen("http_addr", cfg.HTTPAddr)
+	if err != nil {
+		return err
+	}
+	grpcL, err := s.listen("grpc_addr", cfg.GRPCAddr)
+	if err != nil {
+		return err
+	}
+	at := Addresses{HTTP: httpL.Addr().String(), GRPC: grpcL.Addr().String()}
+
+	var crashed <-chan struct{} // never, without an engine of ours
+	var eng *engine.Engine
+	if private != nil {
+		if eng, err = engine.Start(ctx, *private); err != nil {
+			return err
+		}
+		s.push("engine", engineTime, eng.Stop)
+		crashed = eng.Done()
+		cfg.Dgraph, cfg.DgraphHTTP = eng.GRPCAddr(), "http://"+eng.HTTPAddr()
+		if cfg.RetrievalKey == nil {
+			if cfg.RetrievalKey, err = keyIn(eng.DataDir()); err != nil {
+				return err
+			}
+		}
+		at.DataDir, at.Tokenizer = eng.DataDir(), eng.HasTokenizer()
+	}
+
+	client, err := Dial(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	s.push("connection to the engine", drainTime, func(context.Context) error { return client.Close() })
+	if at.EngineVersion, err = client.Version(ctx); err != nil {
+		return err
+	}
+	if err := bringUp(ctx, client, o.Log); err != nil {
+		return err
+	}
+	failed := make(chan error, 2)
+	if err := s.fronts(cfg, client, &at, httpL, grpcL, failed, o); err != nil {
+		return err
+	}
+	o.Log.Info("ready", "http", at.HTTP, "grpc", at.GRPC, "alpha_http", at.AlphaHTTP, "alpha_grpc", at.AlphaGRPC, "engine", at.EngineVersion)
+	if o.Ready != nil {
+		o.Ready(at)
+	}
+	select {
+	case <-ctx.Done():
+		o.Log.Info("stopping")
+		return nil
+	case err := <-failed:
+		return err
+	case <-crashed:
+		return eng.Err()
+	}
+}
+
+// fronts starts both fronts on one proxy.
+func (s *stack) fronts(cfg config.Config, client *dgraph.Client, at *Addresses, httpL, grpcL net.Listener, failed chan<- error, o Options) error {
+	alpha, err := cfg.AlphaURL()
+	if err != nil {
+		return err
+	}
+	at.AlphaHTTP, at.AlphaGRPC = alpha.Host, client.Conn().Target()
+	networks, err := cfg.Access.Networks()
+	if err != nil {
+		return err
+	}
+	metrics := telemetry.New(o.Version)
+	p, err := newProxy(cfg, client, metrics)
+	if err != nil {
+		return err
+	}
+	ranker := counted{p, metrics}
+	s.push("HTTP front", drainTime, serveHTTP(httpL, httpfront.New(httpfront.Options{
+		Alpha: alpha, Ranker: ranker, Metrics: metrics, AdminNetworks: networks, QueryBytes: cfg.Limit.QueryBytes,
+		Version: o.Version, Altered: p.SchemaChanged, Log: o.Log,
+	}), o.Log, failed))
+	s.push("gRPC front", drainTime, serveGRPC(grpcL, grpcfront.New(grpcfront.Options{
+		Alpha: client.Conn(), Ranker: ranker, Metrics: metrics, AdminNetworks: networks,
+		Altered: p.SchemaChanged, Log: o.Log,
+	}), failed))
+	return nil
+}
+
+// Dial connects to the cluster as the sidecar and asks for a sign of life.
+func Dial(ctx context.Context, cfg config.Config) (*dgraph.Client, error) {
+	target, err := dgraph.ParseTarget(cfg.Dgraph)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Login.User != "" {
+		target.User, target.Password, target.Namespace = cfg.Login.User, cfg.Login.Password, cfg.Login.Namespace
+	}
+	client, err := dgraph.Dial(dgraph.Options{Target: target})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	if _, err := client.Version(ctx); err != nil {
+		return nil, errors.Join(noEngine(target.Addr, err), client.Close())
+	}
+	return client, nil
+}
+
+// RefuseSecrets gives an error for an address, as written on a command line, that holds a
+// password, key or token.
+func RefuseSecrets(address string) error {
+	target, err := dgraph.ParseTarget(address)
+	if err != nil {
+		return err
+	}
+	return target.RefuseSecrets()
+}
+
+// Migrator of the cluster behind client, as this process.
+func Migrator(client *dgraph.Client) (*migrate.Migrator, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return migrate.New(client, fmt.Sprintf("%s:%d", host, os.Getpid()), time.Now)
+}
+
+func bringUp(ctx context.Context, client *dgraph.Client, log *slog.Logger) error {
+	m, err := Migrator(client)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, migrateTime)
+	defer cancel()
+	done, err := m.Up(ctx)
+	for _, state := range done {
+		log.Info("migrated", "version", state.Version, "name", state.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("migrating the cluster: %w", err)
+	}
+	return nil
+}
+
+func newProxy(cfg config.Config, client *dgraph.Client, m *telemetry.Metrics) (*proxy.Proxy, error) {
+	key := cfg.RetrievalKey
+	if key == nil {
+		key = make([]byte, 32)
+		_, _ = rand.Read(key) // never fails (crypto/rand)
+	}
+	ids, err := token.NewSigner(key)
+	if err != nil {
+		return nil, fmt.Errorf("retrieval_key_file: %w", err)
+	}
+	return proxy.New(proxy.Options{
+		Engine: client,
+		IDs:    ids,
+		Defaults: plan.Defaults{
+			Hops: cfg.Ranking.Hops, Paths: cfg.Ranking.Paths, Instances: cfg.Ranking.Instances,
+			Entities: cfg.Ranking.Entities, Alpha: cfg.Ranking.Alpha, Names: cfg.Names,
+		},
+		Budget:  proxy.Budget{Edges: cfg.Budget.Edges, Steps: cfg.Budget.Steps, Time: cfg.Budget.Time},
+		Now:     time.Now,
+		Observe: m.Stage,
+	})
+}
+
+// keyIn is the key of a private engine's retrieval ids, kept in its folder.
+func keyIn(dir string) ([]byte, error) {
+	path := filepath.Join(dir, "retrieval.key")
+	key, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		key = make([]byte, 32)
+		_, _ = rand.Read(key) // never fails (crypto/rand)
+		err = os.WriteFile(path, key, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key of retrieval ids: %w", err)
+	}
+	return key, nil
+}
+
+func noEngine(addr string, err error) error {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded:
+		why := status.Convert(err).Message()
+		if i := strings.LastIndex(why, "dial tcp"); i >= 0 {
+			why = strings.Trim(why[i:], `"`)
+		}
+		return fmt.Errorf("no Dgraph answers at %s (%s); start one there, or give another address with --dgraph host:port", addr, why)
+	}
+	return fmt.Errorf("Dgraph at %s: %w", addr, err)
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evorag/dgraph-evorag/sidecar/internal/app"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
+)
+
+func (c *command) serveCommand() *cobra.Command {
+	s := &settings{}
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Stand in front of a cluster that is there already", Args: c.none,
+		Example: "  dgraph-evorag serve --dgraph localhost:9080",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := s.load(c.Env)
+			if err != nil {
+				return err
+			}
+			log, err := telemetry.NewLogger(c.Err, cfg.Log.Level, cfg.Log.Format)
+			if err != nil {
+				return err
+			}
+			return app.Serve(cmd.Context(), cfg, app.Options{Version: c.Version, Log: log, Ready: c.banner, Force: c.force})
+		},
+	}
+	s.addTo(cmd, "dgraph", "dgraph_http", "http_addr", "grpc_addr", "login.user", "login.password_file", "log.level", "log.format")
+	return cmd
+}
+
+// banner tells where everything answers and how to stop it.
+func (c *command) banner(at app.Addresses) {
+	row := func(name, text string) { fmt.Fprintf(c.Out, "  %-9s %s\n", name, text) }
+	fmt.Fprintf(c.Out, "dgraph-evorag %s in front of Dgraph %s\n", c.Version, at.EngineVersion)
+	row("HTTP", "http://"+at.HTTP+"   (alpha "+at.AlphaHTTP+")")
+	row("gRPC", at.GRPC+"   (alpha "+at.AlphaGRPC+"), for dgo and other clients")
+	row("Ratel", "enter http://"+at.HTTP+" as the server")
+	if at.DataDir != "" {
+		row("data", at.DataDir+"   (logs there too)")
+	}
+	row("try", `dgraph-evorag retrieve --server http://`+at.HTTP+` "your question"`)
+	row("stop", "Ctrl-C")
+}

@@ -1,0 +1,224 @@
+package grpcfront
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/dgraph-io/dgo/v230/protos/api"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/evorag/dgraph-evorag/plugin/dql"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
+)
+
+// headerKey is the entry of api.Response.hdrs that holds the graph.Retrieval as JSON: gRPC
+// answers have no "extensions".
+const headerKey = "evorag"
+
+// The fields of RunDQLRequest, which newer clients send, as those of api.Request. Types and
+// meaning are the same, so its messages are read as an api.Request with other numbers.
+var runDQL = map[protowire.Number]protowire.Number{
+	1: 4,  // dql_query: query
+	2: 5,  // vars
+	3: 6,  // read_only
+	4: 7,  // best_effort
+	5: 14, // resp_format
+}
+
+// query receives the one message of a Query or RunDQL call and forwards it unread, unless
+// its text carries the directive.
+func (f *Front) query(method string, s grpc.ServerStream) error {
+	m := &message{}
+	if err := s.RecvMsg(m); err != nil {
+		if err == io.EOF {
+			return f.forward(method, s, nil) // a call without a message: the alpha judges
+		}
+		return err
+	}
+	field := protowire.Number(4)
+	if method == methodRunDQL {
+		field = 1
+	}
+	text, err := textField(m.data, field)
+	if err != nil || !dql.Mentions(text) {
+		return f.forward(method, s, m)
+	}
+	b := m.data.Materialize()
+	m.free()
+	if method == methodRunDQL {
+		if b, err = renumber(b, runDQL); err != nil {
+			return status.Errorf(codes.InvalidArgument, "the request is not a RunDQLRequest: %v", err)
+		}
+	}
+	return f.ranked(s, b)
+}
+
+// ranked answers an api.Request with the directive.
+func (f *Front) ranked(s grpc.ServerStream, b []byte) error {
+	var req api.Request
+	if err := req.Unmarshal(b); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the request is not an api.Request: %v", err)
+	}
+	if len(req.Mutations) > 0 {
+		return status.Error(codes.InvalidArgument, "@evorag in an upsert has no effect on what it writes; send the query alone, then the mutation with its uids")
+	}
+	md, _ := metadata.FromIncomingContext(s.Context())
+	got, err := f.Ranker.Query(s.Context(), proxy.Request{
+		Call: graph.Call{
+			Query: req.Query, Vars: req.Vars,
+			StartTS: req.StartTs, Hash: req.Hash,
+			ReadOnly: req.ReadOnly, BestEffort: req.BestEffort,
+			Credentials: credentials(md),
+		},
+		RDF:   req.RespFormat == api.Request_RDF,
+		Debug: isTrue(md.Get("debug")),
+	})
+	if err != nil {
+		return asStatus(err)
+	}
+	resp, err := response(got)
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	touched := metadata.Pairs("dgraph-toucheduids", strconv.FormatUint(got.NumUIDs["_total"], 10))
+	if err := s.SetHeader(touched); err != nil {
+		return err
+	}
+	return s.SendMsg(resp)
+}
+
+// response is api.Response on the wire, the retrieval in its hdrs.
+func response(a *proxy.Response) (*message, error) {
+	r := api.Response{
+		Json: a.JSON,
+		Txn: &api.TxnContext{
+			StartTs: a.Txn.StartTS, CommitTs: a.Txn.CommitTS, Aborted: a.Txn.Aborted,
+			Keys: a.Txn.Keys, Preds: a.Txn.Preds, Hash: a.Txn.Hash,
+		},
+		Latency: &api.Latency{
+			ParsingNs:         uint64(a.Latency.Parsing),
+			ProcessingNs:      uint64(a.Latency.Processing),
+			EncodingNs:        uint64(a.Latency.Encoding),
+			AssignTimestampNs: uint64(a.Latency.AssignTimestamp),
+			TotalNs:           uint64(a.Latency.Total),
+		},
+		Metrics: &api.Metrics{NumUids: a.NumUIDs},
+	}
+	if a.Retrieval != nil {
+		b, err := json.Marshal(a.Retrieval)
+		if err != nil {
+			return nil, err
+		}
+		r.Hdrs = map[string]*api.ListOfString{headerKey: {Value: []string{string(b)}}}
+	}
+	b, err := r.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return &message{data: mem.BufferSlice{mem.SliceBuffer(b)}}, nil
+}
+
+// credentials are the keys by which the alpha knows a caller (edgraph, x.ExtractJwt).
+func credentials(md metadata.MD) graph.Credentials {
+	c := graph.Credentials{}
+	for _, key := range []string{"accessjwt", "auth-token", "authorization"} {
+		if v := md.Get(key); len(v) > 0 {
+			c[key] = v
+		}
+	}
+	return c
+}
+
+// asStatus gives a fault in the text InvalidArgument; statuses of the engine stay.
+func asStatus(err error) error {
+	var at *dql.Error
+	switch {
+	case errors.As(err, &at):
+		return status.Error(codes.InvalidArgument, err.Error())
+	case errors.Is(err, context.DeadlineExceeded):
+		return status.Error(codes.DeadlineExceeded, err.Error())
+	case errors.Is(err, context.Canceled):
+		return status.Error(codes.Canceled, err.Error())
+	}
+	return err
+}
+
+// textField reads the string in one field of a protobuf message, the last one where there
+// are several, without decoding or copying the rest. A message that doesn't parse is an error.
+func textField(data mem.BufferSlice, field protowire.Number) (text string, err error) {
+	r := data.Reader()
+	defer r.Close()
+	for {
+		tag, err := binary.ReadUvarint(r)
+		if err == io.EOF {
+			return text, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		num, typ := protowire.DecodeTag(tag)
+		size := 0
+		switch typ {
+		case protowire.VarintType:
+			_, err = binary.ReadUvarint(r)
+		case protowire.Fixed32Type:
+			size = 4
+		case protowire.Fixed64Type:
+			size = 8
+		case protowire.BytesType:
+			var n uint64
+			if n, err = binary.ReadUvarint(r); err == nil && n > uint64(r.Remaining()) {
+				err = io.ErrUnexpectedEOF
+			}
+			size = int(n)
+		default:
+			err = errors.New("groups are not used by Dgraph")
+		}
+		if err != nil {
+			return "", err
+		}
+		if num == field && typ == protowire.BytesType {
+			b := make([]byte, size)
+			if _, err := io.ReadFull(r, b); err != nil {
+				return "", err
+			}
+			text = string(b)
+			continue
+		}
+		if _, err := r.Discard(size); err != nil {
+			return "", err
+		}
+	}
+}
+
+// renumber gives the fields of a protobuf message the numbers of another; fields that the
+// other doesn't have are left out.
+func renumber(b []byte, to map[protowire.Number]protowire.Number) ([]byte, error) {
+	out := make([]byte, 0, len(b)+8)
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		size := protowire.ConsumeFieldValue(num, typ, b[n:])
+		if size < 0 {
+			return nil, protowire.ParseError(size)
+		}
+		if other, ok := to[num]; ok {
+			out = protowire.AppendTag(out, other, typ)
+			out = append(out, b[n:n+size]...)
+		}
+		b = b[n+size:]
+	}
+	return out, nil
+}

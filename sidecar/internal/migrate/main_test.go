@@ -1,0 +1,13 @@
+package migrate_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
+)
+
+func TestMain(m *testing.M) {
+	enginetest.Main(m, func() error { return goleak.Find() })
+}

@@ -1,0 +1,210 @@
+// Package proxy runs ranked queries: it is the one place that sees every stage of a query's
+// life, from the text with @evorag to the bytes of the answer.
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/dql"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/plan"
+	"github.com/evorag/dgraph-evorag/plugin/rank"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/plugin/render"
+)
+
+// Engine answers reads. Its errors go to the caller as they came.
+type Engine interface {
+	Query(ctx context.Context, c graph.Call) (graph.Answer, error)
+}
+
+// IDs makes retrieval ids.
+type IDs interface {
+	New(namespace uint64, at time.Time) string
+}
+
+// Budget bounds one ranked query. What it cuts is reported as partial, never as an error.
+type Budget struct {
+	Edges int           // edges read from the engine
+	Steps int           // edges looked at by the search
+	Time  time.Duration // of the search as a whole
+}
+
+// Options configure a Proxy; all but Observe are needed.
+type Options struct {
+	Engine   Engine
+	IDs      IDs
+	Defaults plan.Defaults
+	Budget   Budget
+	Now      func() time.Time
+	Observe  func(stage string, took time.Duration) // per stage of a query: plan, link, engine, search, render
+}
+
+// Proxy runs ranked queries. It is safe for concurrent use.
+type Proxy struct {
+	Options
+	hash    *relevance.Hash
+	schemas schemaCache
+}
+
+// New makes a Proxy.
+func New(o Options) (*Proxy, error) {
+	hash, err := relevance.NewHash(relevance.DefaultDim)
+	if err != nil {
+		return nil, err
+	}
+	if o.Observe == nil {
+		o.Observe = func(string, time.Duration) {}
+	}
+	return &Proxy{Options: o, hash: hash, schemas: schemaCache{now: o.Now}}, nil
+}
+
+// Request is one query text that carries the directive.
+type Request struct {
+	graph.Call
+	RDF   bool // the caller asked for RDF output
+	Debug bool
+}
+
+// Response is the finished answer: JSON holds the bytes of "data", Retrieval goes to
+// extensions.evorag.
+type Response struct {
+	graph.Answer
+	Retrieval *graph.Retrieval
+}
+
+// ErrRDF is returned for RDF output, which has no place for a ranking.
+var ErrRDF = errors.New("@evorag answers in JSON only; leave respFormat out, or take the directive out")
+
+// Query runs a text that carries the directive. Errors: *dql.Error with a position for
+// what is wrong in the text, ErrRDF, and the engine's own.
+func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
+	if r.RDF {
+		return nil, ErrRDF
+	}
+	q := &query{Proxy: p, call: r.Call, began: p.Now()}
+	q.stages.last = q.began
+	defer q.stages.report(p.Observe)
+
+	parsed, err := dql.Parse(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	if q.view, err = p.schema(ctx, r.Call); err != nil {
+		return nil, err
+	}
+	if q.plan, err = plan.Build(parsed, r.Vars, q.view.schema, p.Defaults); err != nil {
+		return nil, err
+	}
+	q.stages.mark("plan", p.Now())
+
+	starts, err := q.link(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.stages.mark("link", p.Now())
+
+	text, err := q.plan.Text(starts)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := q.engine(ctx, graph.Call{Query: text, Vars: r.Vars})
+	if err != nil {
+		return nil, err
+	}
+	q.open(answer)
+	q.stages.mark("engine", p.Now())
+
+	data, err := render.ParseMembers(answer.JSON)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range q.plan.Blocks {
+		for i, m := range data.Members {
+			if m.Key != b.Key {
+				continue
+			}
+			if data.Members[i].Value, err = q.rank(ctx, b, m.Value.Raw); err != nil {
+				return nil, err
+			}
+		}
+	}
+	answer.JSON = data.AppendTo(nil)
+	retrieval := q.retrieval()
+	q.stages.mark("render", p.Now())
+	retrieval.Timings = q.stages.timings(q.began, q.trips)
+	return &Response{Answer: answer, Retrieval: retrieval}, nil
+}
+
+// query is one query under way.
+type query struct {
+	*Proxy
+	call    graph.Call // as the caller sent it; StartTS and Hash are set once the engine has answered
+	view    view
+	plan    *plan.Plan
+	began   time.Time
+	stages  stages
+	trips   int
+	edges   int
+	reason  string // why the search is partial
+	note    string // why there may be nothing to show
+	linked  []graph.Entity
+	results []graph.Result
+}
+
+// engine asks for the caller: with the caller's credentials, in the caller's transaction.
+func (q *query) engine(ctx context.Context, c graph.Call) (graph.Answer, error) {
+	q.trips++
+	c.StartTS, c.Hash = q.call.StartTS, q.call.Hash
+	c.ReadOnly, c.BestEffort = q.call.ReadOnly, q.call.BestEffort
+	c.Credentials = q.call.Credentials
+	return q.Engine.Query(ctx, c)
+}
+
+// open makes every later read see what the first one saw: its start timestamp and, with
+// ACL, the hash that goes with it.
+func (q *query) open(first graph.Answer) {
+	if q.call.StartTS == 0 {
+		q.call.StartTS, q.call.Hash = first.Txn.StartTS, first.Txn.Hash
+		q.call.BestEffort = false // a timestamp is now given
+	}
+}
+
+func (q *query) rank(ctx context.Context, b *plan.Block, data []byte) (*render.Value, error) {
+	if b.Form == plan.Written {
+		return q.written(ctx, b, data)
+	}
+	return q.searched(ctx, b, data)
+}
+
+// retrieval numbers the results of all blocks and gives each its share p, equation (4).
+func (q *query) retrieval() *graph.Retrieval {
+	r := &graph.Retrieval{
+		Namespace: namespace(q.call.Credentials),
+		Embedder:  relevance.DefaultTemplate.Name(q.hash.Name()),
+		Entities:  q.linked,
+		Results:   q.results,
+		Partial:   q.reason != "",
+		Reason:    cmp.Or(q.reason, q.note),
+	}
+	if r.Results == nil {
+		r.Results = []graph.Result{}
+	}
+	for _, b := range q.plan.Blocks {
+		r.Question, r.Alpha = b.Question, b.Alpha
+	}
+	z := make([]float64, len(r.Results))
+	for i := range r.Results {
+		r.Results[i].N = i + 1
+		z[i] = r.Results[i].Z
+	}
+	for i, share := range rank.Softmax(nil, z) {
+		r.Results[i].P = share
+	}
+	r.Context = render.Context(r.Results)
+	r.ID = q.IDs.New(r.Namespace, q.began)
+	return r
+}

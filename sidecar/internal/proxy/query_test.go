@@ -1,0 +1,244 @@
+package proxy_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/dql"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
+)
+
+const films = `Alien, directed by, Ridley Scott
+Gladiator, directed by, Ridley Scott
+Alien, starring, Sigourney Weaver
+Avatar, starring, Sigourney Weaver
+Avatar, directed by, James Cameron
+Ridley Scott, born in, South Shields
+James Cameron, born in, Kapuskasing
+Amélie, directed by, Jean-Pierre Jeunet`
+
+func metapaths(r *graph.Retrieval) []string {
+	var out []string
+	for _, x := range r.Results {
+		out = append(out, x.Start.Name+" "+strings.Join(x.Metapath, " "))
+	}
+	return out
+}
+
+// ends are the names at which a result's paths end.
+func ends(r graph.Result) []string {
+	var out []string
+	for _, in := range r.Instances {
+		out = append(out, in.Nodes[len(in.Nodes)-1].Name)
+	}
+	return out
+}
+
+func TestTheThreeFormsFindTheSamePath(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	const q = "Where was the director of Alien born?"
+
+	data, r := c.query(t, `query a($q: string) { paths(func: evorag.entities(query: $q)) @evorag(query: $q, paths: 1) { name } }`, "$q", q)
+	require.Equal(t, `{"paths":[{"name":"Alien","directed_by":[{"name":"Ridley Scott","born_in":[{"name":"South Shields"}]}]}]}`, data)
+	require.Equal(t, []string{"Alien directed_by born_in"}, metapaths(r))
+	require.Equal(t, `"Alien" in the question is its name`, r.Entities[0].Why)
+	require.Equal(t, "[1] Alien -[directed by]-> Ridley Scott -[born in]-> South Shields\n", r.Context)
+	require.Equal(t, 1.0, r.Results[0].P)
+
+	data, _ = c.query(t, `query a($q: string) { paths(func: eq(name, "Alien")) @recurse(depth: 3) @evorag(query: $q, paths: 1) { name directed_by born_in } }`, "$q", q)
+	require.Equal(t, `{"paths":[{"name":"Alien","directed_by":[{"name":"Ridley Scott","born_in":[{"name":"South Shields"}]}]}]}`, data)
+
+	data, r = c.query(t, `query a($q: string) {
+  paths(func: eq(name, "Alien")) @evorag(query: $q, paths: 1) { n: name starring { name } directed_by { name born_in { name } } }
+  other(func: eq(name, "Avatar")) { name }
+}`, "$q", q)
+	require.Equal(t, `{"paths":[{"n":"Alien","directed_by":[{"name":"Ridley Scott","born_in":[{"name":"South Shields"}]}]}],"other":[{"name":"Avatar"}]}`, data)
+	require.Equal(t, []string{"Alien directed_by born_in"}, metapaths(r))
+}
+
+func TestALearnedScoreDecidesAmongEqualsAndAHiddenEdgeIsLeftOut(t *testing.T) {
+	c := newCluster(t)
+	c.set(t, `_:a <name> "Studio" .
+_:b <name> "Owner one" .
+_:c <name> "Owner two" .
+_:d <name> "Owner six" .
+_:a <owned_by> _:b (since=1990) .
+_:a <owned_by> _:c (evorag.score=140.0, evorag.n=3) .
+_:a <owned_by> _:d (evorag.score=150.0, evorag.hidden=true) .`)
+	require.NoError(t, c.client.Alter(t.Context(), "owned_by: [uid] @reverse .\nname: string @index(exact) ."))
+	c.SchemaChanged()
+
+	text := func(args string) string {
+		return `{ q(func: eq(name, "Studio")) @evorag(query: "who owns it", bundle: false` + args + `) { name owned_by @facets(since) { name } } }`
+	}
+	data, r := c.query(t, text(""))
+	require.Equal(t, `{"q":[{"name":"Studio","owned_by":[{"name":"Owner two"},{"name":"Owner one","owned_by|since":1990}]}]}`, data)
+	require.Equal(t, 140.0, r.Results[0].Instances[0].Triplets[0].Score)
+	require.Equal(t, 0.7, r.Results[0].Instances[0].Triplets[0].Sc)
+	require.Greater(t, r.Results[0].P, r.Results[1].P)
+	require.InDelta(t, 1, r.Results[0].P+r.Results[1].P, 1e-12)
+
+	data, _ = c.query(t, text(", hidden: true"))
+	require.Contains(t, data, `"owned_by":[{"name":"Owner six"},{"name":"Owner two"}`)
+
+	flat := `{ q(func: eq(name, "Studio")) @evorag(query: "who owns it", hops: 1, bundle: false%) { name } }`
+	data, _ = c.query(t, strings.Replace(flat, "%", "", 1))
+	require.Equal(t, `{"q":[{"name":"Studio","owned_by":[{"name":"Owner two"},{"name":"Owner one"}]}]}`, data)
+	data, r = c.query(t, strings.Replace(flat, "%", ", explain: true, hidden: true", 1))
+	require.Contains(t, data, `{"name":"Owner six","owned_by|evorag.score":150}`)
+	parts := r.Results[0].Instances[0].Parts
+	require.Greater(t, parts["contribution"], graph.Float(0))
+	require.InDelta(t, r.Results[0].Z, float64(parts["relevance"]+parts["contribution"]+parts["question"]+parts["hops"]), 1e-5)
+}
+
+func TestEqualResultsAlwaysComeInTheSameOrder(t *testing.T) {
+	c := newCluster(t)
+	var lines []string
+	for _, x := range "abcdefghij" {
+		lines = append(lines, "Hub, knows, node "+string(x))
+	}
+	c.load(t, strings.Join(lines, "\n"))
+	first, r := c.query(t, `{ q(func: eq(name, "Hub")) @evorag(query: "zzz", hops: 1, bundle: false, paths: 5) { name } }`)
+	require.Len(t, r.Results, 5)
+	for range 5 {
+		again, _ := c.query(t, `{ q(func: eq(name, "Hub")) @evorag(query: "zzz", hops: 1, bundle: false, paths: 5) { name } }`)
+		require.Equal(t, first, again)
+	}
+	for i := 1; i < 5; i++ {
+		a, b := r.Results[i-1].Instances[0].Nodes[1].UID, r.Results[i].Instances[0].Nodes[1].UID
+		require.True(t, r.Results[i-1].Z > r.Results[i].Z || a < b, "ties by uid")
+	}
+}
+
+func TestNamesInTheQuestion(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	for question, want := range map[string][]string{
+		"who directed alien?":                 {"Alien"},
+		"AMELIE's director":                   {"Amélie"},
+		"Did Ridley Scott know James Cameron": {"James Cameron", "Ridley Scott"},
+	} {
+		_, r := c.query(t, `query a($q: string) { q(func: evorag.entities(query: $q)) @evorag(query: $q) { name } }`, "$q", question)
+		var got []string
+		for _, e := range r.Entities {
+			got = append(got, e.Name)
+		}
+		require.ElementsMatch(t, want, got, question)
+	}
+	data, r := c.query(t, `query a($q: string) { q(func: evorag.entities(query: $q)) @evorag(query: $q) { name } }`, "$q", "who knows?")
+	require.Equal(t, `{"q":[]}`, data)
+	require.Empty(t, r.Results)
+	require.Contains(t, r.Reason, "no name in the question")
+	require.False(t, r.Partial)
+}
+
+func TestAQueryInATransactionSeesItsOwnWrites(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	err := c.client.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error {
+		_, err := tx.Query(ctx, `{ q(func: eq(name, "Alien")) { uid } }`, nil)
+		return err
+	})
+	require.NoError(t, err)
+	// The start timestamp of an earlier read shows the graph as it was then.
+	before, err := c.Query(t.Context(), proxy.Request{Call: graph.Call{Query: `{ q(func: eq(name, "Alien")) @evorag(query: "x", hops: 1, via: [starring]) { name } }`}})
+	require.NoError(t, err)
+	c.load(t, "Alien, starring, Tom Skerritt")
+	then, err := c.Query(t.Context(), proxy.Request{Call: graph.Call{
+		Query: `{ q(func: eq(name, "Alien")) @evorag(query: "x", hops: 1, via: [starring]) { name } }`, StartTS: before.Txn.StartTS,
+	}})
+	require.NoError(t, err)
+	require.Equal(t, string(before.JSON), string(then.JSON))
+	data, _ := c.query(t, `{ q(func: eq(name, "Alien")) @evorag(query: "x", hops: 1, via: [starring]) { name } }`)
+	require.Contains(t, data, "Tom Skerritt")
+}
+
+func TestABudgetMakesTheAnswerPartialNotWrong(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	small := newProxy(t, c.client, proxy.Budget{Edges: 1, Steps: 1000, Time: 10 * time.Second})
+	r, err := small.Query(t.Context(), proxy.Request{Call: graph.Call{Query: `{ q(func: eq(name, "Alien")) @evorag(query: "x", hops: 3) { name } }`}})
+	require.NoError(t, err)
+	require.True(t, r.Retrieval.Partial)
+	require.Contains(t, r.Retrieval.Reason, "more than 1 edges")
+	require.NotEmpty(t, r.Retrieval.Results, "what was found until then is shown")
+}
+
+func TestRetrieve(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	r, err := c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "Where was the director born?", Entities: []string{"Alien"}, Paths: 1})
+	require.NoError(t, err)
+	require.Equal(t, []string{"South Shields"}, ends(r.Results[0]))
+	require.Equal(t, "Alien", r.Entities[0].Name)
+	require.Len(t, r.ID, 64)
+
+	uid := r.Entities[0].UID.String()
+	r, err = c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: []string{uid}, Via: []string{"starring", "~starring"}, Hops: 2})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Alien starring ~starring"}, metapaths(r))
+
+	for _, bad := range []struct {
+		name string
+		req  proxy.RetrieveRequest
+		is   error
+	}{
+		{"an empty question", proxy.RetrieveRequest{Question: " "}, proxy.ErrBadRequest},
+		{"a question that links to nothing", proxy.RetrieveRequest{Question: "who knows?"}, proxy.ErrNothingLinked},
+		{"a name that nothing has", proxy.RetrieveRequest{Question: "x", Entities: []string{"Nobody"}}, proxy.ErrNothingLinked},
+		{"a uid that is none", proxy.RetrieveRequest{Question: "x", Entities: []string{"0xzz"}}, proxy.ErrBadRequest},
+		{"DQL smuggled in by via", proxy.RetrieveRequest{Question: "x", Via: []string{"a>]) { uid } } #"}}, proxy.ErrBadRequest},
+	} {
+		_, err := c.Retrieve(t.Context(), bad.req)
+		require.ErrorIs(t, err, bad.is, bad.name)
+	}
+	_, err = c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "Alien", Hops: 9})
+	var at *dql.Error
+	require.ErrorAs(t, err, &at)
+}
+
+func TestAnEmptyGraph(t *testing.T) {
+	c := newCluster(t)
+	_, err := c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "who directed Alien?"})
+	require.ErrorContains(t, err, "load data")
+	data, r := c.query(t, `{ q(func: uid(0x999)) @evorag(query: "x") { name } }`)
+	require.Equal(t, `{"q":[{"uid":"0x999"}]}`, data)
+	require.Empty(t, r.Results)
+}
+
+func TestErrorsOfTheEngineComeAsTheyAre(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	_, err := c.Query(t.Context(), proxy.Request{Call: graph.Call{Query: `{ q(func: gibberish(name, "x")) @evorag(query: "x") { name } }`}})
+	_, direct := c.client.Query(t.Context(), graph.Call{Query: `{ q(func: gibberish(name, "x")) { name } }`})
+	require.Equal(t, direct.Error(), err.Error())
+	_, err = c.Query(t.Context(), proxy.Request{RDF: true, Call: graph.Call{Query: `{ q(func: uid(1)) @evorag(query: "x") { name } }`}})
+	require.ErrorIs(t, err, proxy.ErrRDF)
+}
+
+func TestUserDataComesBackAsItIs(t *testing.T) {
+	c := newCluster(t)
+	require.NoError(t, c.client.Alter(t.Context(), "name: string @index(exact) @lang .\nbig: int .\nratio: float .\nknows: [uid] @reverse .\nboss: uid .\ntype Person {\n name\n big\n knows\n}"))
+	c.set(t, `_:a <name> "Eva \"x\"" .
+_:a <name> "Ева"@ru .
+_:a <dgraph.type> "Person" .
+_:a <big> "9007199254740993" .
+_:a <ratio> "1.0" .
+_:b <name> "Bob" .
+_:b <big> "1" .
+_:a <knows> _:b (since=2006-01-02T00:00:00, weight=0.5) .
+_:a <boss> _:b (evorag.score=20.0) .`)
+	c.SchemaChanged()
+	data, _ := c.query(t, `{ q(func: eq(name, "Eva \"x\"")) @evorag(query: "x") { name@ru big ratio boss { name } b2: boss @facets(s: evorag.score) { n: name } ...f count(knows) } } fragment f { k: knows (first: 5) @facets @filter(has(big)) { name } }`)
+	require.Equal(t, `{"q":[{"name@ru":"Ева","big":9007199254740993,"ratio":1,"boss":{"name":"Bob"},"b2":{"n":"Bob","s":20},"k":[{"name":"Bob","k|since":"2006-01-02T00:00:00Z","k|weight":0.5}],"count(knows)":1}]}`, data)
+
+	data, _ = c.query(t, `{ q(func: eq(name, "Eva \"x\"")) @evorag(query: "x") { expand(_all_) { name } } }`)
+	require.Contains(t, data, `"big":9007199254740993`)
+	require.NotContains(t, data, "evorag")
+}

@@ -1,0 +1,144 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/plan"
+)
+
+// RetrieveRequest asks for ranked paths without writing DQL. Zero fields mean the defaults.
+type RetrieveRequest struct {
+	Question    string            `json:"question"`
+	Entities    []string          `json:"entities,omitempty"` // start nodes, by uid or name; empty: linked from the question
+	EntityCount int               `json:"entity_count,omitempty"`
+	Hops        int               `json:"hops,omitempty"`
+	Paths       int               `json:"paths,omitempty"`
+	Instances   int               `json:"instances,omitempty"`
+	Fanout      int               `json:"fanout,omitempty"`
+	Alpha       *float64          `json:"alpha,omitempty"`
+	Bundle      *bool             `json:"bundle,omitempty"`
+	Via         []string          `json:"via,omitempty"` // "pred" or "~pred"
+	Hidden      bool              `json:"hidden,omitempty"`
+	Explain     bool              `json:"explain,omitempty"`
+	Credentials graph.Credentials `json:"-"`
+}
+
+// ErrNothingLinked is returned when no start node is found.
+var ErrNothingLinked = errors.New("nothing to start from: " + nothingLinked)
+
+// ErrBadRequest is in the chain of every error that the request itself causes.
+var ErrBadRequest = errors.New("bad request")
+
+// Retrieve answers with the ranked paths for a question. It writes the DQL that a user
+// would and runs it, so what holds for Query holds here, errors included.
+func (p *Proxy) Retrieve(ctx context.Context, r RetrieveRequest) (*graph.Retrieval, error) {
+	if strings.TrimSpace(r.Question) == "" {
+		return nil, fmt.Errorf(`%w: question is empty; send {"question": "..."}`, ErrBadRequest)
+	}
+	for _, v := range r.Via {
+		if v == "" || strings.ContainsAny(v, "<>\"{}|^`\\ \t\r\n") {
+			return nil, fmt.Errorf("%w: via holds %q, which is not a predicate; write one like directed_by or ~directed_by", ErrBadRequest, v)
+		}
+	}
+	root, linked, err := p.root(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	text := "query retrieve($q: string) {\n  paths(func: " + root + ") @evorag(" + r.arguments() + ") { uid }\n}"
+	answer, err := p.Query(ctx, Request{Call: graph.Call{
+		Query: text, Vars: map[string]string{"$q": r.Question}, ReadOnly: true, Credentials: r.Credentials,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if len(linked) > 0 {
+		answer.Retrieval.Entities = linked
+	}
+	if len(answer.Retrieval.Entities) == 0 {
+		return nil, ErrNothingLinked
+	}
+	return answer.Retrieval, nil
+}
+
+// root spells the root function, with the nodes that names in the request stand for.
+func (p *Proxy) root(ctx context.Context, r RetrieveRequest) (string, []graph.Entity, error) {
+	if len(r.Entities) == 0 {
+		return plan.EntitiesFunc + "(query: $q)", nil, nil
+	}
+	var uids []graph.UID
+	var linked []graph.Entity
+	for _, e := range r.Entities {
+		if strings.HasPrefix(e, "0x") {
+			u, err := graph.ParseUID(e)
+			if err != nil {
+				return "", nil, fmt.Errorf("%w: entities: %w", ErrBadRequest, err)
+			}
+			uids = append(uids, u)
+			linked = append(linked, graph.Entity{Node: graph.Node{UID: u}, Score: 1, Why: "given"})
+			continue
+		}
+		found, err := p.named(ctx, e, r.Credentials)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(found) == 0 {
+			return "", nil, fmt.Errorf("%w (no node is named %q)", ErrNothingLinked, e)
+		}
+		for _, f := range found {
+			uids = append(uids, f.UID)
+			linked = append(linked, f)
+		}
+	}
+	return plan.UIDFunc(uids), linked, nil
+}
+
+// named finds the nodes of one name.
+func (p *Proxy) named(ctx context.Context, name string, c graph.Credentials) ([]graph.Entity, error) {
+	q := &query{Proxy: p, call: graph.Call{ReadOnly: true, Credentials: c}}
+	var err error
+	if q.view, err = p.schema(ctx, q.call); err != nil {
+		return nil, err
+	}
+	return q.entities(ctx, p.Defaults.NamesIn(q.view.schema), name)
+}
+
+// arguments spells the directive's arguments.
+func (r RetrieveRequest) arguments() string {
+	a := []string{"query: $q"}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"hops", r.Hops}, {"paths", r.Paths}, {"instances", r.Instances}, {"fanout", r.Fanout}} {
+		if n.value != 0 {
+			a = append(a, n.name+": "+strconv.Itoa(n.value))
+		}
+	}
+	if r.EntityCount != 0 && len(r.Entities) == 0 {
+		a = append(a, "entities: "+strconv.Itoa(r.EntityCount))
+	}
+	if r.Alpha != nil {
+		a = append(a, "alpha: "+strconv.FormatFloat(*r.Alpha, 'f', -1, 64))
+	}
+	if r.Bundle != nil {
+		a = append(a, "bundle: "+strconv.FormatBool(*r.Bundle))
+	}
+	if len(r.Via) > 0 {
+		iris := make([]string, len(r.Via))
+		for i, v := range r.Via {
+			iris[i] = "<" + v + ">"
+		}
+		a = append(a, "via: ["+strings.Join(iris, ", ")+"]")
+	}
+	if r.Hidden {
+		a = append(a, "hidden: true")
+	}
+	if r.Explain {
+		a = append(a, "explain: true")
+	}
+	return strings.Join(a, ", ")
+}

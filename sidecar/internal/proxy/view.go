@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/queries"
+)
+
+// view is what a caller may see: the schema, and the relations' labels.
+type view struct {
+	schema graph.Schema
+	labels map[string]string // by predicate; a predicate that has none is its own label
+}
+
+// label is a predicate's text for relevance and display.
+func (v view) label(predicate string) string {
+	if l, ok := v.labels[predicate]; ok {
+		return l
+	}
+	return predicate
+}
+
+// single tells the relations that hold at most one node, which Dgraph shows as an object.
+func (v view) single(r graph.Relation) bool {
+	return !r.Inverse && !v.schema.Predicates[r.Predicate].List
+}
+
+// viewAge bounds how long a view is used: an alter through the front drops it at once, one
+// around the front is seen after this long. Data is always read with the caller's own
+// credentials, so an old view hides nothing and shows nothing.
+const viewAge = 2 * time.Second
+
+// schemaCache holds one view per caller.
+type schemaCache struct {
+	mu    sync.Mutex
+	now   func() time.Time
+	views map[[sha256.Size]byte]agedView
+}
+
+type agedView struct {
+	view
+	read time.Time
+}
+
+// SchemaChanged drops what is remembered of the schema.
+func (p *Proxy) SchemaChanged() {
+	p.schemas.mu.Lock()
+	defer p.schemas.mu.Unlock()
+	p.schemas.views = nil
+}
+
+func (p *Proxy) schema(ctx context.Context, c graph.Call) (view, error) {
+	key := callerKey(c.Credentials)
+	s := &p.schemas
+	s.mu.Lock()
+	known, ok := s.views[key]
+	s.mu.Unlock()
+	if ok && s.now().Sub(known.read) < viewAge {
+		return known.view, nil
+	}
+	v, err := p.readView(ctx, c)
+	if err != nil {
+		return view{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, old := range s.views { // callers' tokens change all the time: keep only those in use
+		if s.now().Sub(old.read) >= viewAge {
+			delete(s.views, k)
+		}
+	}
+	if s.views == nil {
+		s.views = map[[sha256.Size]byte]agedView{}
+	}
+	s.views[key] = agedView{v, s.now()}
+	return v, nil
+}
+
+func (p *Proxy) readView(ctx context.Context, c graph.Call) (view, error) {
+	read := func(text string) ([]byte, error) {
+		a, err := p.Engine.Query(ctx, graph.Call{Query: text, ReadOnly: true, Credentials: c.Credentials})
+		return a.JSON, err
+	}
+	data, err := read("schema {}")
+	if err != nil {
+		return view{}, err
+	}
+	v := view{labels: map[string]string{}}
+	if v.schema, err = graph.ParseSchema(data); err != nil {
+		return view{}, err
+	}
+	if _, ok := v.schema.Predicates["evorag.predicate"]; !ok {
+		return v, nil
+	}
+	if data, err = read(queries.Text("relations")); err != nil {
+		return view{}, err
+	}
+	var rows struct {
+		Relations []struct {
+			Predicate string `json:"predicate"`
+			Label     string `json:"label"`
+		} `json:"relations"`
+	}
+	if err := json.Unmarshal(data, &rows); err != nil {
+		return view{}, fmt.Errorf("the engine's relation labels are not readable: %w", err)
+	}
+	for _, r := range rows.Relations {
+		if r.Label != "" {
+			v.labels[r.Predicate] = r.Label
+		}
+	}
+	return v, nil
+}
+
+// callerKey tells callers apart by all that they present.
+func callerKey(c graph.Credentials) [sha256.Size]byte {
+	keys := make([]string, 0, len(c))
+	for k := range c {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	var b strings.Builder
+	for _, k := range keys {
+		fmt.Fprintf(&b, "%q%q", k, c[k])
+	}
+	return sha256.Sum256([]byte(b.String()))
+}
+
+// namespace reads the namespace out of the caller's access token. The engine checks the
+// token; here it only says under which namespace a retrieval is filed. Without one: 0.
+func namespace(c graph.Credentials) uint64 {
+	for _, token := range c["accessjwt"] {
+		parts := strings.Split(token, ".")
+		if len(parts) != 3 {
+			continue
+		}
+		payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+		if err != nil {
+			continue
+		}
+		var claims struct {
+			Namespace uint64 `json:"namespace"`
+		}
+		if json.Unmarshal(payload, &claims) == nil {
+			return claims.Namespace
+		}
+	}
+	return 0
+}

@@ -1,0 +1,58 @@
+package telemetry_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
+)
+
+func TestEveryMetricThatIsSetIsServedUnderItsName(t *testing.T) {
+	m := telemetry.New("v1.2.3")
+	m.Request("http", "/query", "200", time.Millisecond)
+	m.Stage("plan", time.Millisecond)
+	m.Query(2, true)
+
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/evorag/metrics", nil))
+	body := w.Body.String()
+	for _, line := range []string{
+		`dgraph_evorag_requests_total{code="200",front="http",route="/query"} 1`,
+		`dgraph_evorag_request_seconds_count{front="http",route="/query"} 1`,
+		`dgraph_evorag_query_stage_seconds_count{stage="plan"} 1`,
+		`dgraph_evorag_query_partial_total 1`,
+		`dgraph_evorag_query_engine_round_trips_sum 2`,
+		`dgraph_evorag_build_info{version="v1.2.3"} 1`,
+		`go_goroutines`,
+	} {
+		require.Contains(t, body, line)
+	}
+}
+
+func TestTheLogKeepsToItsLevelAndForm(t *testing.T) {
+	for name, c := range map[string]struct{ level, format, want, err string }{
+		"text lines from warn on":         {"warn", "text", "level=WARN msg=loud", ""},
+		"JSON lines":                      {"info", "json", `"msg":"loud"`, ""},
+		"an unknown level is named":       {"noisy", "text", "", `log.level "noisy" is unknown; write debug, info, warn or error`},
+		"an unknown form is named":        {"info", "xml", "", `log.format "xml" is unknown; write text or json`},
+		"a level in capitals is accepted": {"WARN", "text", "msg=loud", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			log, err := telemetry.NewLogger(&b, c.level, c.format)
+			if c.err != "" {
+				require.EqualError(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			log.Debug("quiet")
+			log.Warn("loud")
+			require.Contains(t, b.String(), c.want)
+			require.NotContains(t, b.String(), "quiet")
+		})
+	}
+}
