@@ -23,7 +23,15 @@ stop() {
 trap stop EXIT
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
+run() { # shows a command as one would type it, then runs it
+  local shown= word
+  for word; do
+    [[ $word == *[[:space:]\"]* ]] && word="'$word'"
+    shown+=" $word"
+  done
+  printf '\033[2m$%s\033[0m\n' "$shown"
+  "$@"
+}
 
 say "Starting a private Dgraph and the sidecar in front of it"
 "$evorag" up --data "$data" "${ports[@]}" >"$data/banner" 2>"$data/sidecar.log" &

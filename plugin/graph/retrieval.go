@@ -15,7 +15,21 @@ type Retrieval struct {
 	Context   string   `json:"context"` // numbered text for a prompt
 	Partial   bool     `json:"partial"` // a budget cut the search; what is here is the best found
 	Reason    string   `json:"reason,omitempty"`
+	Cache     Cache    `json:"cache"`
 	Timings   Timings  `json:"timings"`
+}
+
+// Ways in which a ranked query finds its candidates.
+const (
+	CacheResident = "resident"  // in the graph held in memory; what is shown was read again
+	CacheOnDemand = "on demand" // read from the engine for this query
+	CacheOff      = "off"       // likewise, since no graph is to be held in memory
+)
+
+// Cache tells how far what was searched may be behind what is there.
+type Cache struct {
+	Mode string `json:"mode"`
+	AsOf int64  `json:"as_of_ms,omitempty"` // Unix time: everything committed before it was searched
 }
 
 // Entity is a start node that the question was linked to.

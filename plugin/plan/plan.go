@@ -16,6 +16,7 @@ const EntitiesFunc = "evorag.entities"
 // Keys that a plan splices into the user's block; they are stripped from the answer.
 const (
 	UIDKey     = "evorag.u"
+	OrderKey   = "evorag.o" // the value that the user orders a list by
 	nameKey    = "evorag.n" // followed by the index into Defaults.Names
 	scoreFacet = "evorag.score"
 	hideFacet  = "evorag.hidden"
@@ -79,6 +80,7 @@ type Node struct {
 	Hidden   string          // key of the flag on a child
 	Keep     map[string]bool // learned facets that the user asked for by name, by key on a child
 	Ordered  bool            // the user gave an order: it stays
+	ByValue  string          // "orderasc" or "orderdesc" when that order is by OrderKey, which the renderer sorts by
 	Offset   int             // after ranking
 	First    int             // after ranking; negative: from the end
 	HasFirst bool
@@ -116,7 +118,10 @@ func UIDFunc(uids []graph.UID) string {
 // ReRead is the query that shows a Search block's kept nodes: the block's value fields,
 // for the uids, in uid order under the key "nodes", each with its UIDKey. It takes the
 // user's variables.
-func (p *Plan) ReRead(b *Block, uids []graph.UID) string {
+func (p *Plan) ReRead(b *Block, uids []graph.UID) string { return p.reread(uids, b.Values, "") }
+
+// reread is a query for fields of some nodes, with more blocks after it.
+func (p *Plan) reread(uids []graph.UID, fields, blocks string) string {
 	var t strings.Builder
 	t.WriteString("query evorag")
 	for i, v := range p.Query.Vars {
@@ -125,7 +130,7 @@ func (p *Plan) ReRead(b *Block, uids []graph.UID) string {
 	if len(p.Query.Vars) > 0 {
 		t.WriteString(")")
 	}
-	t.WriteString(" {\nnodes(func: " + UIDFunc(uids) + ") {\n" + UIDKey + ": uid\n" + b.Values + "\n}\n}\n")
+	t.WriteString(" {\nnodes(func: " + UIDFunc(uids) + ") {\n" + UIDKey + ": uid\n" + fields + "\n}\n" + blocks + "}\n")
 	for _, f := range p.Query.Fragments {
 		t.WriteString("fragment " + p.text(f.Span) + "\n")
 	}
@@ -139,7 +144,7 @@ func NameKey(i int) string { return nameKey + strconv.Itoa(i) }
 
 // Spliced reports whether a key of the answer was put there by a plan.
 func Spliced(key string) bool {
-	if key == UIDKey {
+	if key == UIDKey || key == OrderKey {
 		return true
 	}
 	rest, ok := strings.CutPrefix(key, nameKey)

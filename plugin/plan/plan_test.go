@@ -74,6 +74,11 @@ func TestWhatTheEngineIsSent(t *testing.T) {
 			`{ q(func: uid(1))  {` + marks + ` knows (first: 3, after: 0x5) ` + fetch + `{` + marks + ` uid } } }`,
 		},
 		{
+			"an order by a value variable moves behind the ranking",
+			`{ v as var(func: has(age)) { x as age } q(func: uid(v)) @evorag(query: "x") { knows (orderdesc: val(x), first: 2) { uid } } }`,
+			`{ v as var(func: has(age)) { x as age } q(func: uid(v))  {` + marks + ` knows  ` + fetch + `{` + marks + " uid \nevorag.o: val(x) } } }",
+		},
+		{
 			"fanout bounds every list without a page of its own",
 			`{ q(func: uid(1)) @evorag(query: "x", fanout: 50) { knows { uid } } }`,
 			`{ q(func: uid(1))  {` + marks + ` knows (first: 50) ` + fetch + `{` + marks + ` uid } } }`,

@@ -161,8 +161,9 @@ func list(sep string, words []string) string {
 }
 
 // paging moves first and offset behind the ranking. With the user's own order they stay
-// the engine's, except in the two cases in which it returns wrong facets: offset and
-// negative first (docs/DGRAPH.md). With after the engine pages by uid, which stays as it is.
+// the engine's, except where it returns the facets of other edges (docs/DGRAPH.md): with
+// offset, with a negative first, and with an order by a value variable, which moves behind
+// the ranking as a whole. With after the engine pages by uid, which stays as it is.
 func (w *writer) paging(n *Node, f *dql.Field) ([]dql.Edit, error) {
 	if _, ok := f.Args.Get("after"); ok {
 		return nil, nil
@@ -175,26 +176,35 @@ func (w *writer) paging(n *Node, f *dql.Field) ([]dql.Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, asc := f.Args.Get("orderasc")
-	_, desc := f.Args.Get("orderdesc")
-	n.Ordered = n.Ordered || asc || desc
 	n.First, n.HasFirst, n.Offset = first, hasFirst, max(offset, 0)
+	var keep, values []string
+	for _, a := range f.Args.List {
+		switch a.Key {
+		case "first", "offset":
+			continue
+		case "orderasc", "orderdesc":
+			n.Ordered = true
+			if strings.HasPrefix(a.Value, "val") {
+				n.ByValue = a.Key
+				values = append(values, a.Value)
+				continue
+			}
+		}
+		keep = append(keep, w.query.Text[a.Span.Start:a.Span.End])
+	}
+	if n.ByValue != "" && (len(values) > 1 || len(keep) > 0) {
+		return nil, w.query.ErrorAt(f.Args.Span.Start, "in a ranked list an order by %s stands alone; leave the other arguments out", values[0])
+	}
 	limit := 0 // what the engine is told
-	if n.Ordered && hasFirst && first >= 0 {
+	if n.Ordered && n.ByValue == "" && hasFirst && first >= 0 {
 		limit = first + n.Offset
 	} else if !n.Ordered && w.blk.Fanout > 0 {
 		limit = w.blk.Fanout
 	}
-	if !hasFirst && !hasOffset && limit == 0 {
+	if !hasFirst && !hasOffset && limit == 0 && n.ByValue == "" {
 		return nil, nil
 	}
-	var keep []string
-	for _, a := range f.Args.List {
-		if a.Key != "first" && a.Key != "offset" {
-			keep = append(keep, w.query.Text[a.Span.Start:a.Span.End])
-		}
-	}
-	if limit > 0 || (n.Ordered && hasFirst && first == 0) {
+	if limit > 0 || n.Ordered && hasFirst && first == 0 {
 		keep = append(keep, "first: "+strconv.Itoa(limit))
 	}
 	text := ""
@@ -205,7 +215,11 @@ func (w *writer) paging(n *Node, f *dql.Field) ([]dql.Edit, error) {
 	if f.Args.HasParens {
 		at = dql.Span{Start: f.Args.Span.Start - 1, End: f.Args.Span.End + 1}
 	}
-	return []dql.Edit{{Span: at, Text: text}}, nil
+	edits := []dql.Edit{{Span: at, Text: text}}
+	if n.ByValue != "" {
+		edits = append(edits, dql.Edit{Span: dql.Span{Start: f.Body.End, End: f.Body.End}, Text: "\n" + OrderKey + ": " + values[0] + " "})
+	}
+	return edits, nil
 }
 
 func rootOrdered(f *dql.Field) bool {

@@ -17,6 +17,13 @@ func (t Template) Name(embedder string) string {
 	return fmt.Sprintf("%s/entity=%g,relation=%g", embedder, t.Entity, t.Relation)
 }
 
+// Vectors gives the products of many vectors with a question: a Table, or several as one.
+type Vectors interface {
+	// Products gives the cosine of the question with every vector by dense id, in [-1,1], and
+	// a number that is at least all of them and 0. dst is used when it is large enough.
+	Products(dst []float32, q *Question) (cos []float32, greatest float32)
+}
+
 // Composed gives Sr from the vectors of entities and relations, without a vector for each
 // triplet. With the parts' vectors taken as orthogonal, which hashed texts nearly are,
 //
@@ -25,14 +32,14 @@ func (t Template) Name(embedder string) string {
 // so that after one pass over the tables every Sr is the sum of three numbers. It serves one
 // question at a time; between two calls of Ask any number of readers may share it.
 type Composed struct {
-	entities, relations    *Table
+	entities, relations    Vectors
 	entity, relation       float64   // weights over the norm
 	ofEntity, ofRelation   []float32 // cosines with the question
 	maxEntity, maxRelation float64
 }
 
 // NewComposed is ready after Ask.
-func NewComposed(t Template, entities, relations *Table) *Composed {
+func NewComposed(t Template, entities, relations Vectors) *Composed {
 	norm := math.Sqrt(2*t.Entity*t.Entity + t.Relation*t.Relation)
 	return &Composed{entities: entities, relations: relations, entity: t.Entity / norm, relation: t.Relation / norm}
 }

@@ -3,6 +3,7 @@ package relevance
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Table holds the vectors of many texts by dense id, and gives the products of all of them
@@ -38,6 +39,14 @@ func (t *Table) Len() int { return len(t.entries) }
 // Bytes is the memory that the vectors take.
 func (t *Table) Bytes() int {
 	return 16*cap(t.entries) + 2*cap(t.index) + cap(t.weight) + 4*cap(t.fresh) + t.postings.bytes()
+}
+
+// Clone is a copy that can be changed while others read t.
+func (t *Table) Clone() *Table {
+	c := *t
+	c.entries, c.index = slices.Clone(t.entries), slices.Clone(t.index)
+	c.weight, c.fresh = slices.Clone(t.weight), slices.Clone(t.fresh)
+	return &c // postings are never changed in place
 }
 
 // Set keeps v under id, in place of what was there; the table grows to hold id. Now and then

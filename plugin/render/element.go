@@ -22,6 +22,7 @@ type Element struct {
 	Drop   bool // leave it and everything below it out of the answer
 
 	value *Value
+	by    *Value // what the user orders the list by; nil: no such value
 	lists []*list
 }
 
@@ -225,8 +226,14 @@ func (w *Written) Close() *Value {
 
 // close rewrites the value of the list and reports whether anything is left in it.
 func (l *list) close() bool {
+	for _, e := range l.items {
+		e.by = e.value.Get(plan.OrderKey) // before it is stripped
+	}
 	kept := slices.DeleteFunc(l.items, func(e *Element) bool { return e.Drop || !e.close(l) })
-	if !l.node.Ordered {
+	switch {
+	case l.node.ByValue != "":
+		kept = byValue(kept, l.node.ByValue == "orderdesc")
+	case !l.node.Ordered:
 		slices.SortStableFunc(kept, func(a, b *Element) int { return cmp.Compare(a.Order, b.Order) })
 	}
 	items := slices.Clone(l.foreign)

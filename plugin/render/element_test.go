@@ -108,3 +108,18 @@ func TestALearnedFacetThatTheUserAskedForStays(t *testing.T) {
 	w := written(t, three, &plan.Node{Children: []*plan.Node{n}})
 	require.Contains(t, string(w.Close().AppendTo(nil)), `{"name":"Ann","knows|evorag.score":150.5}`)
 }
+
+func TestAnOrderByAValueVariableIsMadeHere(t *testing.T) {
+	const text = `[{"evorag.u":"0x1","name":"Eva","knows":[` +
+		`{"evorag.u":"0x2","name":"a","evorag.o":9007199254740993},{"evorag.u":"0x3","name":"b"},` +
+		`{"evorag.u":"0x4","name":"c","evorag.o":9007199254740992},{"evorag.u":"0x5","name":"d","evorag.o":-1.5}]}]`
+	for order, want := range map[string]string{
+		"orderasc":  `[{"name":"d"},{"name":"c"}]`,
+		"orderdesc": `[{"name":"a"},{"name":"c"}]`,
+	} {
+		n := knows()
+		n.Ordered, n.ByValue, n.HasFirst, n.First = true, order, true, 2
+		w := written(t, text, &plan.Node{Children: []*plan.Node{n}})
+		require.Equal(t, `[{"name":"Eva","knows":`+want+`}]`, string(w.Close().AppendTo(nil)))
+	}
+}

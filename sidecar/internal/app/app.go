@@ -110,11 +110,14 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 	if at.EngineVersion, err = client.Version(ctx); err != nil {
 		return err
 	}
-	if err := bringUp(ctx, client, o.Log); err != nil {
+	migrator, err := bringUp(ctx, client, o.Log)
+	if err != nil {
 		return err
 	}
+	guard := migrate.NewGuard(migrator, o.Log)
+	s.push("guard of the schema", drainTime, background(guard.Run))
 	failed := make(chan error, 2)
-	if err := s.fronts(cfg, client, &at, httpL, grpcL, failed, o); err != nil {
+	if err := s.fronts(cfg, client, guard, &at, httpL, grpcL, failed, o); err != nil {
 		return err
 	}
 	o.Log.Info("ready", "http", at.HTTP, "grpc", at.GRPC, "alpha_http", at.AlphaHTTP, "alpha_grpc", at.AlphaGRPC, "engine", at.EngineVersion)
@@ -133,7 +136,7 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 }
 
 // fronts starts both fronts on one proxy.
-func (s *stack) fronts(cfg config.Config, client *dgraph.Client, at *Addresses, httpL, grpcL net.Listener, failed chan<- error, o Options) error {
+func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.Guard, at *Addresses, httpL, grpcL net.Listener, failed chan<- error, o Options) error {
 	alpha, err := cfg.AlphaURL()
 	if err != nil {
 		return err
@@ -144,18 +147,22 @@ func (s *stack) fronts(cfg config.Config, client *dgraph.Client, at *Addresses, 
 		return err
 	}
 	metrics := telemetry.New(o.Version)
-	p, err := newProxy(cfg, client, metrics)
+	p, err := newProxy(cfg, client, guard, metrics)
 	if err != nil {
 		return err
 	}
+	altered := func() {
+		guard.Check(context.Background()) // bounded; the caller's going away must not cut it off
+		p.SchemaChanged()
+	}
 	ranker := counted{p, metrics}
 	s.push("HTTP front", drainTime, serveHTTP(httpL, httpfront.New(httpfront.Options{
-		Alpha: alpha, Ranker: ranker, Metrics: metrics, AdminNetworks: networks, QueryBytes: cfg.Limit.QueryBytes,
-		Version: o.Version, Altered: p.SchemaChanged, Log: o.Log,
+		Alpha: alpha, Ranker: ranker, Keeper: p, Metrics: metrics, AdminNetworks: networks, QueryBytes: cfg.Limit.QueryBytes,
+		Version: o.Version, Altered: altered, Log: o.Log,
 	}), o.Log, failed))
 	s.push("gRPC front", drainTime, serveGRPC(grpcL, grpcfront.New(grpcfront.Options{
-		Alpha: client.Conn(), Ranker: ranker, Metrics: metrics, AdminNetworks: networks,
-		Altered: p.SchemaChanged, Log: o.Log,
+		Alpha: client.Conn(), Ranker: ranker, Keeper: p, Metrics: metrics, AdminNetworks: networks,
+		Altered: altered, Log: o.Log,
 	}), failed))
 	return nil
 }
@@ -200,24 +207,24 @@ func Migrator(client *dgraph.Client) (*migrate.Migrator, error) {
 	return migrate.New(client, fmt.Sprintf("%s:%d", host, os.Getpid()), time.Now)
 }
 
-func bringUp(ctx context.Context, client *dgraph.Client, log *slog.Logger) error {
+func bringUp(ctx context.Context, client *dgraph.Client, log *slog.Logger) (*migrate.Migrator, error) {
 	m, err := Migrator(client)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, migrateTime)
 	defer cancel()
-	done, err := m.Up(ctx)
+	done, err := m.Ensure(ctx)
 	for _, state := range done {
 		log.Info("migrated", "version", state.Version, "name", state.Name)
 	}
 	if err != nil {
-		return fmt.Errorf("migrating the cluster: %w", err)
+		return nil, fmt.Errorf("migrating the cluster: %w", err)
 	}
-	return nil
+	return m, nil
 }
 
-func newProxy(cfg config.Config, client *dgraph.Client, m *telemetry.Metrics) (*proxy.Proxy, error) {
+func newProxy(cfg config.Config, client *dgraph.Client, guard *migrate.Guard, m *telemetry.Metrics) (*proxy.Proxy, error) {
 	key := cfg.RetrievalKey
 	if key == nil {
 		key = make([]byte, 32)
@@ -228,8 +235,9 @@ func newProxy(cfg config.Config, client *dgraph.Client, m *telemetry.Metrics) (*
 		return nil, fmt.Errorf("retrieval_key_file: %w", err)
 	}
 	return proxy.New(proxy.Options{
-		Engine: client,
-		IDs:    ids,
+		Engine: client, Own: client, Namespace: client.Namespace(),
+		IDs:     ids,
+		Dropped: guard.Notice,
 		Defaults: plan.Defaults{
 			Hops: cfg.Ranking.Hops, Paths: cfg.Ranking.Paths, Instances: cfg.Ranking.Instances,
 			Entities: cfg.Ranking.Entities, Alpha: cfg.Ranking.Alpha, Names: cfg.Names,

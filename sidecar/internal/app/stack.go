@@ -110,6 +110,22 @@ func serveGRPC(l net.Listener, f *grpcfront.Front, failed chan<- error) func(con
 	return func(ctx context.Context) error { f.Stop(ctx); return nil }
 }
 
+// background runs work until its ctx ends and returns how to end it and wait.
+func background(work func(context.Context)) func(context.Context) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); work(ctx) }()
+	return func(within context.Context) error {
+		cancel()
+		select {
+		case <-done:
+			return nil
+		case <-within.Done():
+			return within.Err()
+		}
+	}
+}
+
 // counted adds each ranked answer to the metrics.
 type counted struct {
 	*proxy.Proxy

@@ -38,14 +38,14 @@ func table(r graph.Retrieval, width int) string {
 	for _, res := range r.Results {
 		row(&b, res, width)
 	}
-	fmt.Fprintf(&b, "alpha %s, %d results", short(r.Alpha), len(r.Results))
+	fmt.Fprintf(&b, "alpha %s, %s", short(r.Alpha), counted(len(r.Results), "result"))
 	if r.Timings.Total > 0 {
 		fmt.Fprintf(&b, " in %s ms", short(float64(r.Timings.Total)))
 	}
-	if r.ID != "" {
-		fmt.Fprintf(&b, ", retrieval %s", r.ID)
-	}
 	b.WriteByte('\n')
+	if r.ID != "" {
+		fmt.Fprintf(&b, "retrieval %s\n", r.ID)
+	}
 	if r.Partial {
 		fmt.Fprintf(&b, "partial: %s\n", r.Reason)
 	}

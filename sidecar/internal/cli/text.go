@@ -24,3 +24,11 @@ func grouped(n int64) string {
 	}
 	return s
 }
+
+// counted writes "1 result" or "3 results".
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return grouped(int64(n)) + " " + thing
+}

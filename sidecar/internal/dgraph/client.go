@@ -67,6 +67,9 @@ func Dial(opts Options) (*Client, error) {
 // Conn is the connection itself, for forwarding calls as they came.
 func (c *Client) Conn() *grpc.ClientConn { return c.conn }
 
+// Namespace is the one that the sidecar itself works in.
+func (c *Client) Namespace() uint64 { return c.self.target.Namespace }
+
 // Close ends the connection; calls under way fail.
 func (c *Client) Close() error { return c.conn.Close() }
 

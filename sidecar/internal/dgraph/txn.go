@@ -94,8 +94,11 @@ func (t tx) Delete(ctx context.Context, nquads []byte) error {
 func retry(ctx context.Context, again func(error) bool, try func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := try()
-		if err == nil || !again(err) {
-			return err
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || !again(err) {
+			return errors.Join(ctx.Err(), err)
 		}
 		select {
 		case <-ctx.Done():

@@ -83,12 +83,12 @@ func versionOf(ctx context.Context, bin string) (string, error) {
 func chooseTokenizer(bin, asked string) (string, error) {
 	file := asked
 	if file == "" {
-		file = filepath.Join(filepath.Dir(bin), pluginFile)
+		file = besides(bin)
+	}
+	if file == "" {
+		return "", nil
 	}
 	if _, err := os.Stat(file); err != nil {
-		if asked == "" {
-			return "", nil
-		}
 		return "", fmt.Errorf("tokenizer left out: %w", err)
 	}
 	file, err := filepath.Abs(file)
@@ -99,6 +99,22 @@ func chooseTokenizer(bin, asked string) (string, error) {
 		return "", fmt.Errorf("tokenizer left out: %s; run `make engine` to build both alike", why)
 	}
 	return file, nil
+}
+
+// besides finds the plugin beside the engine, beside this program or in bin below the working
+// directory, "" where there is none.
+func besides(bin string) string {
+	places := []string{filepath.Dir(bin)}
+	if self, err := os.Executable(); err == nil {
+		places = append(places, filepath.Dir(self))
+	}
+	for _, dir := range append(places, "bin") {
+		file := filepath.Join(dir, pluginFile)
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+	}
+	return ""
 }
 
 // misfit says why the engine would refuse the plugin, or "": both must come from the same Go

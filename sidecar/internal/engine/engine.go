@@ -22,17 +22,21 @@ type Options struct {
 	DataDir string
 	// Ports that are zero are chosen: those of the last start on this folder, else free ones.
 	Ports Ports
-	// Tokenizer is the plugin evorag_entity.so; empty: the one beside Bin, where there is one.
+	// Tokenizer is the plugin evorag_entity.so; empty: the one beside Bin, beside this program or in
+	// bin/, where there is one. One that the engine would refuse is left out, and Progress told
+	// why; but a folder that was once started with it isn't started without.
 	Tokenizer string
 	// CDCDir is where the alpha writes changes (sink.log); empty: DataDir/cdc.
 	CDCDir string
 	// ACLSecretFile switches access control on; the file holds a secret of 32 bytes.
 	ACLSecretFile string
+	// AccessTTL is how long an access token is good, with access control; 0: Dgraph's six hours.
+	AccessTTL time.Duration
 	// Progress is told what goes on, one short line each; nil: nobody is.
 	Progress func(line string)
 	// StartTimeout bounds Start; 0: five minutes, since an alpha may replay a long log.
 	StartTimeout time.Duration
-	// StopGrace is how long each child may take to end by itself; 0: 30 seconds.
+	// StopGrace is how long the alpha may take to end by itself; 0: 30 seconds.
 	StopGrace time.Duration
 }
 
@@ -101,35 +105,20 @@ func startIn(ctx context.Context, folder *folder, bin, version string, o Options
 	if err != nil {
 		return nil, err
 	}
-	tokenizer, err := chooseTokenizer(bin, o.Tokenizer)
-	switch {
-	case last.Tokenizer && err != nil:
-		return nil, fmt.Errorf("data folder %s is indexed with the tokenizer, and the engine can't run it without: %w", folder.dir, err)
-	case last.Tokenizer && tokenizer == "":
-		return nil, fmt.Errorf("data folder %s is indexed with the tokenizer, and there is no %s beside %s; run `make engine` to build it",
-			folder.dir, pluginFile, bin)
-	case err != nil:
-		o.Progress(err.Error())
-	}
-	if o.ACLSecretFile != "" {
-		if o.ACLSecretFile, err = filepath.Abs(o.ACLSecretFile); err != nil {
-			return nil, err
-		}
-		if _, err := os.Stat(o.ACLSecretFile); err != nil {
-			return nil, fmt.Errorf("the ACL secret file can't be read: %w; write 32 random characters into it", err)
-		}
-	}
-	cdcDir := o.CDCDir
-	if cdcDir == "" {
-		cdcDir = filepath.Join(folder.dir, "cdc")
-	}
-	if cdcDir, err = filepath.Abs(cdcDir); err != nil {
+	tokenizer, err := tokenizerFor(folder.dir, last.Tokenizer, bin, o)
+	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(cdcDir, 0o700); err != nil {
-		return nil, fmt.Errorf("the folder for changes can't be made: %w", err)
+	cdcDir, err := prepare(folder.dir, &o)
+	if err != nil {
+		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
+		if last.Ports.fixed() && !movable(version) {
+			if o.Ports, err = pinPorts(o.Ports, last.Ports, version); err != nil {
+				return nil, err
+			}
+		}
 		ports, err := choosePorts(o.Ports, last.Ports)
 		if err != nil {
 			return nil, err
@@ -139,16 +128,22 @@ func startIn(ctx context.Context, folder *folder, bin, version string, o Options
 			grace: o.StopGrace, folder: folder,
 			stopping: make(chan struct{}), done: make(chan struct{}),
 		}
-		err = e.run(ctx, bin, tokenizer, o)
-		if err == nil {
-			err = folder.remember(state{Ports: ports, Version: version, Tokenizer: last.Tokenizer || tokenizer != ""})
+		// The ports first: a zero keeps the address of its first run, even of one that was broken off.
+		next := state{Ports: ports, Version: version, Tokenizer: last.Tokenizer}
+		if err = folder.remember(next); err == nil {
+			err = e.run(ctx, bin, tokenizer, o)
+		}
+		if err == nil && e.tokenizer && !next.Tokenizer {
+			next.Tokenizer = true
+			err = folder.remember(next)
 		}
 		if err == nil {
 			go e.watch()
 			return e, nil
 		}
-		e.endChildren(context.WithoutCancel(ctx))
-		if errors.Is(err, errPortTaken) && attempt < portAttempts && !o.Ports.fixed() {
+		_ = e.endChildren(context.WithoutCancel(ctx)) // err is the news, not a child that had to be killed
+		canMove := movable(version) || e.alpha == nil
+		if errors.Is(err, errPortTaken) && attempt < portAttempts && !o.Ports.fixed() && canMove {
 			o.Progress("another process took one of the chosen ports; trying others")
 			last.Ports = Ports{}
 			continue
@@ -158,6 +153,46 @@ func startIn(ctx context.Context, folder *folder, bin, version string, o Options
 		}
 		return nil, err
 	}
+}
+
+// tokenizerFor decides which plugin the alpha loads, "" for none. A folder that was indexed with it
+// can't do without: the alpha crashes at the first query of such a predicate.
+func tokenizerFor(dir string, indexed bool, bin string, o Options) (string, error) {
+	file, err := chooseTokenizer(bin, o.Tokenizer)
+	switch {
+	case indexed && err != nil:
+		return "", fmt.Errorf("data folder %s is indexed with the tokenizer, and the engine can't run it without: %w", dir, err)
+	case indexed && file == "":
+		return "", fmt.Errorf("data folder %s is indexed with the tokenizer, and there is no %s beside %s or in bin/; run `make engine` to build it",
+			dir, pluginFile, bin)
+	case err != nil:
+		o.Progress(err.Error())
+	}
+	return file, nil
+}
+
+// prepare checks the ACL secret, makes the folder of changes and gives its path; both paths
+// become absolute, since the children work in the data folder.
+func prepare(dir string, o *Options) (cdcDir string, err error) {
+	if o.ACLSecretFile != "" {
+		if o.ACLSecretFile, err = filepath.Abs(o.ACLSecretFile); err != nil {
+			return "", err
+		}
+		if _, err := os.Stat(o.ACLSecretFile); err != nil {
+			return "", fmt.Errorf("the ACL secret file can't be read: %w; write 32 random characters into it", err)
+		}
+	}
+	cdcDir = o.CDCDir
+	if cdcDir == "" {
+		cdcDir = filepath.Join(dir, "cdc")
+	}
+	if cdcDir, err = filepath.Abs(cdcDir); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(cdcDir, 0o700); err != nil {
+		return "", fmt.Errorf("the folder for changes can't be made: %w", err)
+	}
+	return cdcDir, nil
 }
 
 // run starts the zero, then the alpha, and waits for both.
@@ -183,7 +218,11 @@ func (e *Engine) run(ctx context.Context, bin, tokenizer string, o Options) erro
 		args = append(args, "--custom_tokenizers", tokenizer)
 	}
 	if o.ACLSecretFile != "" {
-		args = append(args, "--acl", "secret-file="+o.ACLSecretFile)
+		acl := "secret-file=" + o.ACLSecretFile
+		if o.AccessTTL > 0 {
+			acl += "; access-ttl=" + o.AccessTTL.String()
+		}
+		args = append(args, "--acl", acl)
 	}
 	o.Progress(fmt.Sprintf("starting Dgraph %s: alpha, HTTP on port %d, gRPC on port %d", e.version, e.ports.AlphaHTTP, e.ports.AlphaGRPC))
 	if e.alpha, err = startProcess(e.folder, "alpha", bin, args...); err != nil {
@@ -250,7 +289,7 @@ func (e *Engine) watch() {
 	}
 }
 
-// Stop ends the alpha, then the zero, and releases the folder. A child that takes longer than
+// Stop ends the alpha, then the zero, and releases the folder. An alpha that takes longer than
 // the grace, or than ctx, is killed, and the error says so. Calling it again gives the same error.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.stopOnce.Do(func() {
@@ -262,13 +301,21 @@ func (e *Engine) Stop(ctx context.Context) error {
 	return e.stopErr
 }
 
+// zeroGrace is enough for a zero whose alpha has ended. That of v25.0.0 never ends by itself (it
+// waits for a routine that it doesn't start); what it holds is on disk by then, so that killing
+// it is no error.
+const zeroGrace = 3 * time.Second
+
 // endChildren stops what has been started, in order.
 func (e *Engine) endChildren(ctx context.Context) error {
-	var errs []error
-	for _, p := range []*process{e.alpha, e.zero} {
-		if p != nil {
-			errs = append(errs, p.stop(ctx, e.grace))
+	var alphaErr, zeroErr error
+	if e.alpha != nil {
+		alphaErr = e.alpha.stop(ctx, e.grace)
+	}
+	if e.zero != nil {
+		if zeroErr = e.zero.stop(ctx, min(e.grace, zeroGrace)); errors.Is(zeroErr, errKilled) {
+			zeroErr = nil
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(alphaErr, zeroErr)
 }

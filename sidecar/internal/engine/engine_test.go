@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,6 +95,11 @@ func TestDataIsKeptOnTheSameFolder(t *testing.T) {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports.AlphaInternal))
 		require.NoError(t, err)
 		defer l.Close()
+		if old := first.Version(); strings.HasPrefix(old, "v24.") || strings.HasPrefix(old, "v25.0.") {
+			_, err := engine.Start(t.Context(), engine.Options{Bin: enginetest.Bin(t), DataDir: dir})
+			require.ErrorContains(t, err, "(alpha internal) is in use")
+			t.Skipf("Dgraph %s can't continue a folder on other ports", old)
+		}
 		start := time.Now()
 		e := enginetest.Start(t, engine.Options{DataDir: dir})
 		t.Logf("ready after %v", time.Since(start))
@@ -266,4 +273,17 @@ func TestChangesAreWrittenToTheCDCFolder(t *testing.T) {
 		b, _ := os.ReadFile(filepath.Join(e.CDCDir(), "sink.log"))
 		return strings.Contains(string(b), "Vesper")
 	}, 20*time.Second, 50*time.Millisecond)
+}
+
+func TestAccessControlIsOnWithASecret(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("0123456789abcdef0123456789abcdef"), 0o600))
+	e := enginetest.Start(t, engine.Options{ACLSecretFile: secret})
+	resp, err := http.Post("http://"+e.HTTPAddr()+"/query", "application/dql", strings.NewReader("{ q(func: has(name)) { uid } }"))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(body), "no accessJwt available")
+	http.DefaultClient.CloseIdleConnections()
 }

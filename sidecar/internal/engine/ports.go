@@ -151,6 +151,28 @@ func choosePorts(asked, last Ports) (Ports, error) {
 	return Ports{}, fmt.Errorf("no five free ports were found between %d and %d; name free ones", zeroBase+minOffset, alphaBase+2*gap+maxOffset)
 }
 
+// movable tells whether an engine can continue a folder on other ports: before v25.4, a zero kept
+// announcing the address of its first start.
+func movable(version string) bool {
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "v%d.%d", &major, &minor); n < 2 {
+		return true // a build without a version
+	}
+	return major > 25 || major == 25 && minor >= 4
+}
+
+// pinPorts completes the asked ports to those of the folder's first start, or says that they differ.
+func pinPorts(asked, first Ports, version string) (Ports, error) {
+	firsts := append(first.zeroPorts(), first.alphaPorts()...)
+	for i, p := range append(asked.zeroPorts(), asked.alphaPorts()...) {
+		if p.number != 0 && p.number != firsts[i].number {
+			return Ports{}, fmt.Errorf("%s port %d: Dgraph %s can't continue a folder on other ports than its first; write %d or leave it out",
+				p.name, p.number, version, firsts[i].number)
+		}
+	}
+	return first, nil
+}
+
 // probe binds every port for a moment.
 func probe(ports []port) error {
 	for _, p := range ports {

@@ -41,3 +41,18 @@ func TestChoosePorts(t *testing.T) {
 		require.ErrorContains(t, err, "port "+strconv.Itoa(free.ZeroHTTP)+" (zero HTTP) is in use")
 	})
 }
+
+func TestPortsOfEnginesThatCannotMove(t *testing.T) {
+	require.False(t, movable("v24.1.2"))
+	require.False(t, movable("v25.0.0"))
+	require.True(t, movable("v25.4.0"))
+	require.True(t, movable("v26.0.0-rc1"))
+	require.True(t, movable("dev"))
+
+	first := atOffset(10, 20)
+	p, err := pinPorts(Ports{AlphaHTTP: 8100}, first, "v24.1.2")
+	require.NoError(t, err)
+	require.Equal(t, first, p)
+	_, err = pinPorts(Ports{AlphaHTTP: 8101}, first, "v24.1.2")
+	require.ErrorContains(t, err, "alpha HTTP port 8101: Dgraph v24.1.2 can't continue a folder on other ports than its first; write 8100")
+}

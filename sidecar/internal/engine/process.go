@@ -64,6 +64,8 @@ func startProcess(f *folder, name, bin string, args ...string) (*process, error)
 	return p, nil
 }
 
+var errKilled = errors.New("didn't stop in time and was killed")
+
 // stop asks the child to end and kills it when the grace or ctx is over.
 func (p *process) stop(ctx context.Context, grace time.Duration) error {
 	select {
@@ -86,7 +88,7 @@ func (p *process) stop(ctx context.Context, grace time.Duration) error {
 	if errors.Is(killErr, os.ErrProcessDone) {
 		return nil
 	}
-	return fmt.Errorf("the %s didn't stop in time and was killed; what was committed is in its log and comes back at the next start", p.name)
+	return fmt.Errorf("the %s %w; what was committed is in its log and comes back at the next start", p.name, errKilled)
 }
 
 // ended describes a child that ended by itself.

@@ -5,6 +5,7 @@ package grpcfront
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -42,10 +43,11 @@ type Ranker interface {
 	Query(ctx context.Context, r proxy.Request) (*proxy.Response, error)
 }
 
-// Options are what a Front needs; all but Altered, Log and Server are required.
+// Options are what a Front needs; all but Keeper, Altered, Log and Server are required.
 type Options struct {
 	Alpha         grpc.ClientConnInterface // to the alpha; must take messages of MaxMessage
 	Ranker        Ranker
+	Keeper        Keeper // nil: mutations are forwarded as they come
 	Metrics       *telemetry.Metrics
 	AdminNetworks []netip.Prefix // may call Alter and Login
 	Altered       func()         // called after each Alter
@@ -117,7 +119,7 @@ func (f *Front) route(method string, s grpc.ServerStream) error {
 	case methodQuery, methodRunDQL:
 		return f.query(method, s)
 	}
-	return f.forward(method, s, nil)
+	return f.forward(method, s, nil, nil)
 }
 
 // admit lets AdminNetworks in: the alpha's own whitelist sees only our address. Callers
@@ -144,8 +146,9 @@ func (f *Front) admit(ctx context.Context, method string) error {
 }
 
 // forward copies messages both ways until the alpha ends the call; its status is ours.
-// first, if not nil, was received from s already.
-func (f *Front) forward(method string, s grpc.ServerStream, first *message) error {
+// first, if not nil, was received from s already; answer, if not nil, changes what the alpha
+// sends back.
+func (f *Front) forward(method string, s grpc.ServerStream, first *message, answer func(*message) (*message, error)) error {
 	ctx, cancel := context.WithCancel(outgoing(s.Context()))
 	defer cancel()
 	alpha, err := f.Alpha.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method,
@@ -159,7 +162,7 @@ func (f *Front) forward(method string, s grpc.ServerStream, first *message) erro
 			cancel()
 		}
 	}()
-	err = down(alpha, s)
+	err = down(alpha, s, answer)
 	s.SetTrailer(own(alpha.Trailer()))
 	if err != nil && ctx.Err() == nil && status.Code(err) == codes.Unavailable {
 		f.Log.Warn("alpha doesn't answer", "method", method, "error", err)
@@ -174,11 +177,11 @@ func up(from grpc.ServerStream, to grpc.ClientStream, m *message) bool {
 		if m == nil {
 			m = &message{}
 			if err := from.RecvMsg(m); err != nil {
-				return err == io.EOF && to.CloseSend() == nil
+				return errors.Is(err, io.EOF) && to.CloseSend() == nil
 			}
 		}
 		if err := to.SendMsg(m); err != nil {
-			return err == io.EOF
+			return errors.Is(err, io.EOF)
 		}
 		m = nil
 	}
@@ -186,7 +189,7 @@ func up(from grpc.ServerStream, to grpc.ClientStream, m *message) bool {
 
 // down sends the alpha's header and messages back and returns the status that ended them.
 // The header goes out before the first message is there: a caller may wait for it.
-func down(from grpc.ClientStream, to grpc.ServerStream) error {
+func down(from grpc.ClientStream, to grpc.ServerStream, answer func(*message) (*message, error)) error {
 	if md, err := from.Header(); err == nil && len(md) > 0 {
 		if err := to.SendHeader(own(md)); err != nil {
 			return err
@@ -195,10 +198,16 @@ func down(from grpc.ClientStream, to grpc.ServerStream) error {
 	for {
 		m := &message{}
 		if err := from.RecvMsg(m); err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
+		}
+		if answer != nil {
+			var err error
+			if m, err = answer(m); err != nil {
+				return err
+			}
 		}
 		if err := to.SendMsg(m); err != nil {
 			return err

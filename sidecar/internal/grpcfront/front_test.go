@@ -92,7 +92,7 @@ func (a *alpha) serve(_ any, s grpc.ServerStream) error {
 	}
 	for n := 0; ; n++ {
 		var b []byte
-		if err := s.RecvMsg(&b); err == io.EOF {
+		if err := s.RecvMsg(&b); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
@@ -281,6 +281,8 @@ func TestAQueryWithTheDirectiveIsRanked(t *testing.T) {
 	require.Equal(t, uint64(3), resp.Metrics.NumUids["_total"])
 	require.True(t, strings.HasPrefix(resp.Hdrs["evorag"].Value[0], `{"retrieval":"r1"`))
 	require.Equal(t, []string{"3"}, header.Get("dgraph-toucheduids"))
+
+	require.Equal(t, resp.Hdrs["evorag"].Value, header.Get("evorag"), "where dgo looks for it")
 
 	// RunDQLRequest: dql_query = 1, vars = 2, read_only = 3, and a field of tomorrow.
 	run := protowire.AppendString([]byte{0x0a}, ranked)

@@ -21,10 +21,6 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 )
 
-// headerKey is the entry of api.Response.hdrs that holds the graph.Retrieval as JSON: gRPC
-// answers have no "extensions".
-const headerKey = "evorag"
-
 // The fields of RunDQLRequest, which newer clients send, as those of api.Request. Types and
 // meaning are the same, so its messages are read as an api.Request with other numbers.
 var runDQL = map[protowire.Number]protowire.Number{
@@ -40,18 +36,21 @@ var runDQL = map[protowire.Number]protowire.Number{
 func (f *Front) query(method string, s grpc.ServerStream) error {
 	m := &message{}
 	if err := s.RecvMsg(m); err != nil {
-		if err == io.EOF {
-			return f.forward(method, s, nil) // a call without a message: the alpha judges
+		if errors.Is(err, io.EOF) {
+			return f.forward(method, s, nil, nil) // a call without a message: the alpha judges
 		}
 		return err
 	}
-	field := protowire.Number(4)
+	field, keep := fieldQuery, f.keep
 	if method == methodRunDQL {
-		field = 1
+		field, keep = fieldText, f.keepRunDQL
 	}
 	text, err := textField(m.data, field)
 	if err != nil || !dql.Mentions(text) {
-		return f.forward(method, s, m)
+		if f.Keeper != nil && (method == methodRunDQL || hasMutations(m.data)) {
+			return f.mutation(method, s, m, text, keep)
+		}
+		return f.forward(method, s, m, stripped(text))
 	}
 	b := m.data.Materialize()
 	m.free()
@@ -86,20 +85,37 @@ func (f *Front) ranked(s grpc.ServerStream, b []byte) error {
 	if err != nil {
 		return asStatus(err)
 	}
-	resp, err := response(got)
+	return answer(s, md, got)
+}
+
+// answer sends the finished response, the retrieval in its hdrs.
+func answer(s grpc.ServerStream, caller metadata.MD, a *proxy.Response) error {
+	md := metadata.Pairs("dgraph-toucheduids", strconv.FormatUint(a.NumUIDs["_total"], 10))
+	r := response(a)
+	if a.Retrieval != nil {
+		b, err := json.Marshal(a.Retrieval)
+		if err != nil {
+			return status.Error(codes.Internal, err.Error())
+		}
+		r.Hdrs = map[string]*api.ListOfString{headerKey: {Value: []string{string(b)}}}
+		h, err := header(caller, a.Retrieval, b)
+		if err != nil {
+			return status.Error(codes.Internal, err.Error())
+		}
+		md = metadata.Join(md, h)
+	}
+	b, err := r.Marshal()
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	touched := metadata.Pairs("dgraph-toucheduids", strconv.FormatUint(got.NumUIDs["_total"], 10))
-	if err := s.SetHeader(touched); err != nil {
+	if err := s.SetHeader(md); err != nil {
 		return err
 	}
-	return s.SendMsg(resp)
+	return s.SendMsg(&message{data: mem.BufferSlice{mem.SliceBuffer(b)}})
 }
 
-// response is api.Response on the wire, the retrieval in its hdrs.
-func response(a *proxy.Response) (*message, error) {
-	r := api.Response{
+func response(a *proxy.Response) *api.Response {
+	return &api.Response{
 		Json: a.JSON,
 		Txn: &api.TxnContext{
 			StartTs: a.Txn.StartTS, CommitTs: a.Txn.CommitTS, Aborted: a.Txn.Aborted,
@@ -114,18 +130,6 @@ func response(a *proxy.Response) (*message, error) {
 		},
 		Metrics: &api.Metrics{NumUids: a.NumUIDs},
 	}
-	if a.Retrieval != nil {
-		b, err := json.Marshal(a.Retrieval)
-		if err != nil {
-			return nil, err
-		}
-		r.Hdrs = map[string]*api.ListOfString{headerKey: {Value: []string{string(b)}}}
-	}
-	b, err := r.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	return &message{data: mem.BufferSlice{mem.SliceBuffer(b)}}, nil
 }
 
 // credentials are the keys by which the alpha knows a caller (edgraph, x.ExtractJwt).
@@ -160,7 +164,7 @@ func textField(data mem.BufferSlice, field protowire.Number) (text string, err e
 	defer r.Close()
 	for {
 		tag, err := binary.ReadUvarint(r)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return text, nil
 		}
 		if err != nil {

@@ -27,10 +27,11 @@ type Ranker interface {
 	Retrieve(ctx context.Context, r proxy.RetrieveRequest) (*graph.Retrieval, error)
 }
 
-// Options are what a Front needs; all but Altered and Log are required.
+// Options are what a Front needs; all but Keeper, Altered and Log are required.
 type Options struct {
 	Alpha         *url.URL // the alpha's HTTP address
 	Ranker        Ranker
+	Keeper        Keeper // nil: mutations are forwarded as they come
 	Metrics       *telemetry.Metrics
 	AdminNetworks []netip.Prefix // may call /alter, /admin and /login
 	QueryBytes    int64          // largest body, decompressed, that is looked into
@@ -80,8 +81,8 @@ func (f *Front) table() map[string]route {
 	return map[string]route{
 		"/query":         {handle: f.query},
 		"/query/":        {handle: f.query},
-		"/mutate":        forward,
-		"/mutate/":       forward,
+		"/mutate":        {handle: f.mutate},
+		"/mutate/":       {handle: f.mutate},
 		"/commit":        forward,
 		"/graphql":       forward,
 		"/probe/graphql": forward,
@@ -104,12 +105,17 @@ func (f *Front) table() map[string]route {
 	}
 }
 
-// alter forwards what may change the schema.
+// alter forwards what may change the schema. Altered runs before the caller hears that it
+// is done: what comes next from him finds everything in place.
 func (f *Front) alter(w http.ResponseWriter, r *http.Request) {
-	f.forward.ServeHTTP(w, r)
-	if r.Method != http.MethodOptions {
-		f.Altered()
+	if r.Method == http.MethodOptions {
+		f.forward.ServeHTTP(w, r)
+		return
 	}
+	f.forward.ServeHTTP(w, onAnswer(r, func(*http.Response) error {
+		f.Altered()
+		return nil
+	}))
 }
 
 // ServeHTTP answers by the route table and counts the answer.

@@ -35,7 +35,7 @@ func (f *Front) query(w http.ResponseWriter, r *http.Request) {
 
 	text, whole := f.plain(raw, r.Header.Get("Content-Encoding"))
 	if !mayMention(text) {
-		f.forward.ServeHTTP(w, r)
+		f.forwardQuery(w, r, text)
 		return
 	}
 	if !whole {
@@ -47,7 +47,7 @@ func (f *Front) query(w http.ResponseWriter, r *http.Request) {
 	}
 	req, ok := decode(text, r)
 	if !ok || !dql.Mentions(req.Query) {
-		f.forward.ServeHTTP(w, r)
+		f.forwardQuery(w, r, text)
 		return
 	}
 	f.ranked(w, r, req)

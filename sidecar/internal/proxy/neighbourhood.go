@@ -82,12 +82,23 @@ func (n *neighbourhood) add(from search.Node, rel search.Rel, s graph.Step) {
 	n.steps[from] = append(n.steps[from], search.Step{Rel: rel, To: to, Edge: id})
 }
 
-// step is the edge behind a search step, in the direction in which it was walked.
-func (n *neighbourhood) step(s search.Step) graph.Step {
-	e := n.edges[s.Edge]
-	e.Inverse = n.relations[s.Rel].Inverse
-	return e
+// Node, UID, Name, Relation and Score make it a Graph.
+func (n *neighbourhood) Node(u graph.UID) (search.Node, bool) {
+	id, ok := n.ids[u]
+	return id, ok
 }
+
+// UID is a node's uid.
+func (n *neighbourhood) UID(id search.Node) graph.UID { return n.uids[id] }
+
+// Name is what a node is called.
+func (n *neighbourhood) Name(id search.Node) string { return n.names[id] }
+
+// Relation is a relation by its id.
+func (n *neighbourhood) Relation(r search.Rel) graph.Relation { return n.relations[r] }
+
+// Score is an edge's raw score.
+func (n *neighbourhood) Score(edge uint32) float64 { return n.edges[edge].Score }
 
 // explore reads what lies within b.Hops of the start nodes, level by level. The budget of
 // edges or the context cuts it short, which makes the query partial.
@@ -226,9 +237,7 @@ func uidList(uids []graph.UID) string {
 
 // rows runs a read whose answer is one list under "nodes".
 func (q *query) rows(ctx context.Context, c graph.Call) (*render.Value, error) {
-	c.StartTS, c.Hash = q.call.StartTS, q.call.Hash
-	c.ReadOnly, c.BestEffort, c.Credentials = q.call.ReadOnly, q.call.BestEffort, q.call.Credentials
-	a, err := q.Engine.Query(ctx, c)
+	a, err := q.Engine.Query(ctx, q.asCaller(c))
 	if err != nil {
 		return nil, err
 	}

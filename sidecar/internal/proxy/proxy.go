@@ -21,6 +21,12 @@ type Engine interface {
 	Query(ctx context.Context, c graph.Call) (graph.Answer, error)
 }
 
+// Own answers reads as the sidecar itself, in its own namespace. Nothing that it answers may
+// go to a caller who could not have read it.
+type Own interface {
+	OwnQuery(ctx context.Context, c graph.Call) (graph.Answer, error)
+}
+
 // IDs makes retrieval ids.
 type IDs interface {
 	New(namespace uint64, at time.Time) string
@@ -33,14 +39,18 @@ type Budget struct {
 	Time  time.Duration // of the search as a whole
 }
 
-// Options configure a Proxy; all but Observe are needed.
+// Options configure a Proxy; all but Resident, Own, Namespace, Dropped and Observe are needed.
 type Options struct {
-	Engine   Engine
-	IDs      IDs
-	Defaults plan.Defaults
-	Budget   Budget
-	Now      func() time.Time
-	Observe  func(stage string, took time.Duration) // per stage of a query: plan, link, engine, search, render
+	Engine    Engine
+	Resident  Resident // nil: every search reads the engine level by level
+	Own       Own      // nil: labels are read with the caller's credentials
+	Namespace uint64   // of Own
+	Dropped   func()   // called when the extension's own schema seems to be gone; must not block
+	IDs       IDs
+	Defaults  plan.Defaults
+	Budget    Budget
+	Now       func() time.Time
+	Observe   func(stage string, took time.Duration) // per stage of a query: plan, link, engine, search, render
 }
 
 // Proxy runs ranked queries. It is safe for concurrent use.
@@ -55,6 +65,9 @@ func New(o Options) (*Proxy, error) {
 	hash, err := relevance.NewHash(relevance.DefaultDim)
 	if err != nil {
 		return nil, err
+	}
+	if o.Dropped == nil {
+		o.Dropped = func() {}
 	}
 	if o.Observe == nil {
 		o.Observe = func(string, time.Duration) {}
@@ -85,7 +98,8 @@ func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
 	if r.RDF {
 		return nil, ErrRDF
 	}
-	q := &query{Proxy: p, call: r.Call, began: p.Now()}
+	q := &query{Proxy: p, call: r.Call, began: p.Now(), fixed: r.StartTS != 0}
+	q.cache.Mode = graph.CacheOff
 	q.stages.last = q.began
 	defer q.stages.report(p.Observe)
 
@@ -142,6 +156,8 @@ func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
 // query is one query under way.
 type query struct {
 	*Proxy
+	fixed   bool // the caller gave a timestamp, and may have written at it
+	cache   graph.Cache
 	call    graph.Call // as the caller sent it; StartTS and Hash are set once the engine has answered
 	view    view
 	plan    *plan.Plan
@@ -158,10 +174,15 @@ type query struct {
 // engine asks for the caller: with the caller's credentials, in the caller's transaction.
 func (q *query) engine(ctx context.Context, c graph.Call) (graph.Answer, error) {
 	q.trips++
+	return q.Engine.Query(ctx, q.asCaller(c))
+}
+
+// asCaller puts a read into the caller's transaction, under the caller's credentials.
+func (q *query) asCaller(c graph.Call) graph.Call {
 	c.StartTS, c.Hash = q.call.StartTS, q.call.Hash
 	c.ReadOnly, c.BestEffort = q.call.ReadOnly, q.call.BestEffort
 	c.Credentials = q.call.Credentials
-	return q.Engine.Query(ctx, c)
+	return c
 }
 
 // open makes every later read see what the first one saw: its start timestamp and, with
@@ -187,6 +208,7 @@ func (q *query) retrieval() *graph.Retrieval {
 		Embedder:  relevance.DefaultTemplate.Name(q.hash.Name()),
 		Entities:  q.linked,
 		Results:   q.results,
+		Cache:     q.cache,
 		Partial:   q.reason != "",
 		Reason:    cmp.Or(q.reason, q.note),
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 )
@@ -199,8 +198,8 @@ func TestRetrieve(t *testing.T) {
 		require.ErrorIs(t, err, bad.is, bad.name)
 	}
 	_, err = c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "Alien", Hops: 9})
-	var at *dql.Error
-	require.ErrorAs(t, err, &at)
+	require.ErrorIs(t, err, proxy.ErrBadRequest)
+	require.ErrorContains(t, err, "from 1 to 6")
 }
 
 func TestAnEmptyGraph(t *testing.T) {
@@ -241,4 +240,35 @@ _:a <boss> _:b (evorag.score=20.0) .`)
 	data, _ = c.query(t, `{ q(func: eq(name, "Eva \"x\"")) @evorag(query: "x") { expand(_all_) { name } } }`)
 	require.Contains(t, data, `"big":9007199254740993`)
 	require.NotContains(t, data, "evorag")
+}
+
+func TestFacetsStayWithTheirEdgesUnderEveryOrderAndPage(t *testing.T) {
+	c := newCluster(t)
+	require.NoError(t, c.client.Alter(t.Context(), "name: string @index(exact) .\nage: int .\nknows: [uid] ."))
+	c.set(t, `_:h <name> "H" .
+_:a <name> "a" .
+_:a <age> "5" .
+_:b <name> "b" .
+_:c <name> "c" .
+_:c <age> "3" .
+_:h <knows> _:a (since=1, evorag.score=150.0) .
+_:h <knows> _:b (since=2) .
+_:h <knows> _:c (since=3, evorag.score=200.0) .`)
+	c.SchemaChanged()
+	const a, b, cc = `{"name":"a","knows|since":1}`, `{"name":"b","knows|since":2}`, `{"name":"c","knows|since":3}`
+	for args, want := range map[string]string{
+		"":                             cc + "," + a + "," + b,
+		"(first: 1)":                   cc,
+		"(offset: 1)":                  a + "," + b,
+		"(first: -1)":                  b,
+		"(orderasc: age)":              cc + "," + a + "," + b,
+		"(orderasc: age, offset: 1)":   a + "," + b,
+		"(orderdesc: age, first: 1)":   a,
+		"(orderasc: val(x))":           cc + "," + a,
+		"(orderdesc: val(x))":          a + "," + cc,
+		"(orderasc: val(x), first: 1)": cc,
+	} {
+		data, _ := c.query(t, `{ var(func: has(age)) { x as age y as math(x + 1) } q(func: eq(name, "H")) @evorag(query: "zzz") { knows `+args+` @facets(since) { name } } z(func: has(nothing)) { val(y) val(x) } }`)
+		require.Equal(t, `{"q":[{"knows":[`+want+`]}],"z":[]}`, data, args)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 )
@@ -35,7 +36,8 @@ var ErrNothingLinked = errors.New("nothing to start from: " + nothingLinked)
 var ErrBadRequest = errors.New("bad request")
 
 // Retrieve answers with the ranked paths for a question. It writes the DQL that a user
-// would and runs it, so what holds for Query holds here, errors included.
+// would and runs it, so what holds for Query holds here. Errors: ErrBadRequest, ErrNothingLinked,
+// ErrNoNameIndex and the engine's own.
 func (p *Proxy) Retrieve(ctx context.Context, r RetrieveRequest) (*graph.Retrieval, error) {
 	if strings.TrimSpace(r.Question) == "" {
 		return nil, fmt.Errorf(`%w: question is empty; send {"question": "..."}`, ErrBadRequest)
@@ -53,6 +55,10 @@ func (p *Proxy) Retrieve(ctx context.Context, r RetrieveRequest) (*graph.Retriev
 	answer, err := p.Query(ctx, Request{Call: graph.Call{
 		Query: text, Vars: map[string]string{"$q": r.Question}, ReadOnly: true, Credentials: r.Credentials,
 	}})
+	var at *dql.Error
+	if errors.As(err, &at) { // a place in a text that the caller did not write helps nobody
+		return nil, fmt.Errorf("%w: %s", ErrBadRequest, at.Msg)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -28,20 +28,29 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 	}
 	limited, cancel := context.WithTimeout(ctx, q.Budget.Time)
 	defer cancel()
+	if g, via, ok := q.resident(b, starts); ok {
+		return q.proposed(ctx, limited, b, g, via, starts)
+	}
 	n, err := q.explore(limited, b, starts)
 	if err != nil {
 		return nil, err
 	}
 	q.stages.mark("engine", q.Now())
-	found, err := q.top(limited, b, n, starts)
+	topics := make([]string, 0, len(starts))
+	for _, u := range starts {
+		topics = append(topics, n.names[n.ids[u]])
+	}
+	s := q.newScorer(b, n, topics)
+	found, err := q.top(limited, b, n, s, nil, starts)
 	if err != nil {
 		return nil, err
 	}
+	results := q.ranked(b, n, s.sr, found)
 	q.stages.mark("search", q.Now())
 	if err := ctx.Err(); err != nil { // the caller's own deadline, not the budget's
 		return nil, err
 	}
-	return q.show(ctx, b, n, starts, found)
+	return q.show(ctx, b, starts, results)
 }
 
 // scorer scores the edges of a neighbourhood for one question.
@@ -82,18 +91,18 @@ type found struct {
 	bundles []search.Bundle
 }
 
-// top searches from every start node. Its results are still in dense ids.
-func (q *query) top(ctx context.Context, b *plan.Block, n *neighbourhood, starts []graph.UID) ([]graph.Result, error) {
-	topics := make([]string, 0, len(starts))
-	for _, u := range starts {
-		topics = append(topics, n.names[n.ids[u]])
+// top searches from every start node, along the relations that via holds (nil: all).
+func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer, via []bool, starts []graph.UID) ([]found, error) {
+	var adjacency search.Adjacency = g
+	if b.Fanout > 0 {
+		adjacency = search.Fanout(g, s, b.Fanout)
 	}
-	s := q.newScorer(b, n, topics)
-	var results []graph.Result
+	var all []found
 	for _, u := range starts {
-		r, err := search.Top(ctx, n, s, search.Query{
-			Start: n.ids[u], Hops: b.Hops, Paths: b.Paths, Instances: b.Instances, Single: !b.Bundle,
-			Rule: search.Maximal, Budget: search.Budget{Edges: q.Budget.Steps},
+		start, _ := g.Node(u)
+		r, err := search.Top(ctx, adjacency, s, search.Query{
+			Start: start, Hops: b.Hops, Paths: b.Paths, Instances: b.Instances, Single: !b.Bundle,
+			Rule: search.Maximal, Via: via, Budget: search.Budget{Edges: q.Budget.Steps},
 		})
 		if err != nil {
 			return nil, err
@@ -101,30 +110,40 @@ func (q *query) top(ctx context.Context, b *plan.Block, n *neighbourhood, starts
 		if r.Partial {
 			q.reason = r.Reason
 		}
-		for _, found := range r.Bundles {
-			results = append(results, q.bundle(b, n, s, u, found))
+		all = append(all, found{u, r.Bundles})
+	}
+	return all, nil
+}
+
+// ranked turns what was found from every start node into results, best first.
+func (q *query) ranked(b *plan.Block, g Graph, sr search.Relevance, all []found) []graph.Result {
+	var results []graph.Result
+	for _, f := range all {
+		for _, bundle := range f.bundles {
+			results = append(results, q.bundle(b, g, sr, f.start, bundle))
 		}
 	}
 	slices.SortStableFunc(results, func(x, y graph.Result) int { return cmp.Compare(y.Z, x.Z) })
-	return results, nil
+	return results
 }
 
 // bundle turns a search result from dense ids into what is shown.
-func (q *query) bundle(b *plan.Block, n *neighbourhood, s *scorer, start graph.UID, found search.Bundle) graph.Result {
+func (q *query) bundle(b *plan.Block, g Graph, relevance search.Relevance, start graph.UID, found search.Bundle) graph.Result {
+	first, _ := g.Node(start)
 	r := graph.Result{
-		Block: b.Key, Start: graph.Node{UID: start, Name: n.names[n.ids[start]]},
+		Block: b.Key, Start: graph.Node{UID: start, Name: g.Name(first)},
 		Total: found.Total, AtLeast: found.AtLeast, Z: math.Inf(-1),
 	}
 	for _, rel := range found.Metapath {
-		r.Metapath = append(r.Metapath, n.relations[rel].String())
+		r.Metapath = append(r.Metapath, g.Relation(rel).String())
 	}
 	for _, p := range found.Paths {
 		in := instance{explain: b.Explain, alpha: b.Alpha, z: p.Z, start: r.Start}
-		from := n.ids[start]
+		from := first
 		for _, st := range p.Steps {
-			sr := s.sr.Sr(uint32(from), uint32(st.Rel), uint32(st.To), st.Edge)
-			step := n.step(st)
-			in.add(step, q.view.label(step.Predicate), graph.Node{UID: n.uids[st.To], Name: n.names[st.To]}, sr)
+			sr := relevance.Sr(uint32(from), uint32(st.Rel), uint32(st.To), st.Edge)
+			step := stepOf(g, from, st)
+			in.add(step, q.view.label(step.Predicate), graph.Node{UID: step.To(), Name: g.Name(st.To)}, sr)
 			from = st.To
 		}
 		r.Instances = append(r.Instances, in.done())
@@ -133,10 +152,19 @@ func (q *query) bundle(b *plan.Block, n *neighbourhood, s *scorer, start graph.U
 	return r
 }
 
-// show re-reads the kept nodes with the block's own fields and hangs the kept paths up in a
-// tree.
-func (q *query) show(ctx context.Context, b *plan.Block, n *neighbourhood, starts []graph.UID, results []graph.Result) (*render.Value, error) {
-	q.results = append(q.results, results...)
+// stepOf is the edge behind a search step from a node.
+func stepOf(g Graph, from search.Node, st search.Step) graph.Step {
+	r := g.Relation(st.Rel)
+	s := graph.Step{Inverse: r.Inverse, Contribution: graph.Contribution{Score: g.Score(st.Edge)}}
+	s.Triplet = graph.Triplet{Head: g.UID(from), Predicate: r.Predicate, Object: g.UID(st.To)}
+	if s.Inverse {
+		s.Head, s.Object = s.Object, s.Head
+	}
+	return s
+}
+
+// show re-reads the kept nodes with the block's own fields.
+func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, results []graph.Result) (*render.Value, error) {
 	kept := slices.Clone(starts)
 	for _, r := range results {
 		for _, in := range r.Instances {
@@ -160,6 +188,14 @@ func (q *query) show(ctx context.Context, b *plan.Block, n *neighbourhood, start
 			}
 		}
 	}
+	v := q.hang(b, starts, results, values)
+	q.stages.mark("engine", q.Now())
+	return v, nil
+}
+
+// hang hangs the kept paths up in a tree.
+func (q *query) hang(b *plan.Block, starts []graph.UID, results []graph.Result, values map[graph.UID]*render.Value) *render.Value {
+	q.results = append(q.results, results...)
 	tree := render.NewTree(inRankOrder(starts, results), values, q.view.single)
 	if b.Explain {
 		tree.ShowScores()
@@ -169,8 +205,7 @@ func (q *query) show(ctx context.Context, b *plan.Block, n *neighbourhood, start
 			tree.Add(pathOf(in))
 		}
 	}
-	q.stages.mark("engine", q.Now())
-	return tree.Value(), nil
+	return tree.Value()
 }
 
 // inRankOrder puts the start nodes of the best results first; those without any stay behind

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,23 +87,41 @@ func (p *Proxy) schema(ctx context.Context, c graph.Call) (view, error) {
 }
 
 func (p *Proxy) readView(ctx context.Context, c graph.Call) (view, error) {
-	read := func(text string) ([]byte, error) {
-		a, err := p.Engine.Query(ctx, graph.Call{Query: text, ReadOnly: true, Credentials: c.Credentials})
-		return a.JSON, err
-	}
-	data, err := read("schema {}")
+	a, err := p.Engine.Query(ctx, graph.Call{Query: "schema {}", ReadOnly: true, Credentials: c.Credentials})
 	if err != nil {
 		return view{}, err
 	}
-	v := view{labels: map[string]string{}}
-	if v.schema, err = graph.ParseSchema(data); err != nil {
+	var v view
+	if v.schema, err = graph.ParseSchema(a.JSON); err != nil {
 		return view{}, err
 	}
-	if _, ok := v.schema.Predicates["evorag.predicate"]; !ok {
-		return v, nil
+	_, shown := v.schema.Predicates["evorag.predicate"]
+	if !shown && len(c.Credentials["accessjwt"]) == 0 { // with access control others don't see it
+		p.Dropped()
 	}
-	if data, err = read(queries.Text("relations")); err != nil {
-		return view{}, err
+	v.labels, err = p.labels(ctx, c, v.schema, shown)
+	return v, err
+}
+
+var errNotOwn = errors.New("the caller's namespace is not the sidecar's own")
+
+// labels reads the relations' labels. State under evorag. is for administrators, a label is
+// not: it is read as the sidecar, and given to whoever may see its predicate. In another
+// namespace than the sidecar's own the caller reads, if he may.
+func (p *Proxy) labels(ctx context.Context, c graph.Call, seen graph.Schema, readable bool) (map[string]string, error) {
+	call := graph.Call{Query: queries.Text("relations"), ReadOnly: true, Credentials: c.Credentials}
+	var a graph.Answer
+	err := errNotOwn
+	if p.Own != nil && namespace(c.Credentials) == p.Namespace {
+		a, err = p.Own.OwnQuery(ctx, call)
+	}
+	if err != nil && readable {
+		a, err = p.Engine.Query(ctx, call)
+	} else if err != nil {
+		return nil, ctx.Err() // predicates are their own labels then
+	}
+	if err != nil {
+		return nil, err
 	}
 	var rows struct {
 		Relations []struct {
@@ -110,15 +129,16 @@ func (p *Proxy) readView(ctx context.Context, c graph.Call) (view, error) {
 			Label     string `json:"label"`
 		} `json:"relations"`
 	}
-	if err := json.Unmarshal(data, &rows); err != nil {
-		return view{}, fmt.Errorf("the engine's relation labels are not readable: %w", err)
+	if err := json.Unmarshal(a.JSON, &rows); err != nil {
+		return nil, fmt.Errorf("the engine's relation labels are not readable: %w", err)
 	}
+	labels := map[string]string{}
 	for _, r := range rows.Relations {
-		if r.Label != "" {
-			v.labels[r.Predicate] = r.Label
+		if _, ok := seen.Predicates[strings.TrimPrefix(r.Predicate, "~")]; ok && r.Label != "" {
+			labels[r.Predicate] = r.Label
 		}
 	}
-	return v, nil
+	return labels, nil
 }
 
 // callerKey tells callers apart by all that they present.

@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestEveryMetricThatIsSetIsServedUnderItsName(t *testing.T) {
 	m.Query(2, true)
 
 	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/evorag/metrics", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/evorag/metrics", nil))
 	body := w.Body.String()
 	for _, line := range []string{
 		`dgraph_evorag_requests_total{code="200",front="http",route="/query"} 1`,

@@ -144,7 +144,7 @@ func Bin(t testing.TB) string {
 			t.Fatal(err)
 		}
 		bin = filepath.Join(root, "bin", "dgraph")
-	} else if !filepath.IsAbs(bin) { // as written at the top of the repository
+	} else if !filepath.IsAbs(bin) { // relative to the top of the repository, where make runs
 		root, err := repository()
 		if err != nil {
 			t.Fatal(err)

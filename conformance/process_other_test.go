@@ -1,0 +1,7 @@
+//go:build !linux
+
+package conformance
+
+import "syscall"
+
+func child() *syscall.SysProcAttr { return nil }

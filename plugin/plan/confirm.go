@@ -1,0 +1,40 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+)
+
+// Keys of a Confirm answer, beside UIDKey and those of names.
+const (
+	ConfirmEdge   = "e" // on a row of ConfirmKey(i): the node's edges
+	ConfirmScore  = "s" // on an edge: its facet evorag.score, if any
+	ConfirmHidden = "h" // on an edge: its facet evorag.hidden, if any
+)
+
+// ConfirmKey is the key of the i-th Ends in the answer to Confirm.
+func ConfirmKey(i int) string { return "e" + strconv.Itoa(i) }
+
+// Ends asks for the edges of one relation from some nodes to others.
+type Ends struct {
+	Relation graph.Relation
+	From, To []graph.UID
+}
+
+// Confirm is ReRead with what a search has gone by: the nodes under "nodes" have their names
+// too, and under ConfirmKey(i) stands what there is of the i-th Ends.
+func (p *Plan) Confirm(b *Block, uids []graph.UID, ends []Ends) string {
+	var names, more strings.Builder
+	for i, n := range b.Names {
+		fmt.Fprintf(&names, "%s: <%s>\n", NameKey(i), n)
+	}
+	for i, e := range ends {
+		fmt.Fprintf(&more, "%s(func: %s) { %s: uid %s: <%s> @filter(%s) @facets(%s: %s, %s: %s) { %s: uid } }\n",
+			ConfirmKey(i), UIDFunc(e.From), UIDKey, ConfirmEdge, e.Relation, UIDFunc(e.To),
+			ConfirmScore, scoreFacet, ConfirmHidden, hideFacet, UIDKey)
+	}
+	return p.reread(uids, names.String()+b.Values, more.String())
+}

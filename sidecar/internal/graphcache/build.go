@@ -1,0 +1,194 @@
+package graphcache
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/plugin/search"
+)
+
+// errMemory ends a build that outgrows its budget.
+var errMemory = errors.New("the graph is larger than cache.memory_mb")
+
+// builder takes in a whole graph and turns it into compact rows.
+type builder struct {
+	names      []string
+	predicates []predicate
+	labels     map[string]string
+	hash       *relevance.Hash
+	budget     int64 // bytes
+
+	ids     map[graph.UID]search.Node
+	uids    []graph.UID
+	called  []string // by node
+	named   []bool   // by node: called is its name, though it may be empty
+	letters int64    // bytes of all names
+	edges   []edge
+}
+
+type edge struct {
+	head, object search.Node
+	predicate    uint32
+	score        float64
+}
+
+// newBuilder starts a graph over the user's uid predicates of a schema.
+func newBuilder(s graph.Schema, names []string, labels map[string]string, hash *relevance.Hash, budget int64) *builder {
+	b := &builder{labels: labels, hash: hash, budget: budget, ids: map[graph.UID]search.Node{}}
+	b.predicates, b.names = predicatesOf(s), namesIn(s, names)
+	return b
+}
+
+func predicatesOf(s graph.Schema) []predicate {
+	var out []predicate
+	for _, name := range s.UIDPredicates() { // sorted
+		out = append(out, predicate{name, s.Predicates[name].List})
+	}
+	return out
+}
+
+// namesIn are those of the name predicates that the schema has as strings.
+func namesIn(s graph.Schema, names []string) []string {
+	var out []string
+	for _, n := range names {
+		if t := s.Predicates[n].Type; t == "string" || t == "default" {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (b *builder) node(u graph.UID) search.Node {
+	id, ok := b.ids[u]
+	if !ok {
+		id = search.Node(len(b.uids))
+		b.ids[u] = id
+		b.uids = append(b.uids, u)
+		b.called, b.named = append(b.called, ""), append(b.named, false)
+	}
+	return id
+}
+
+// edge takes in an edge that is there once. A hidden one is passed over.
+func (b *builder) edge(p uint32, head, object graph.UID, c graph.Contribution) {
+	if !c.Hidden {
+		b.edges = append(b.edges, edge{b.node(head), b.node(object), p, c.Score})
+	}
+}
+
+// name takes in what a node is called. The best name predicate comes first and wins.
+func (b *builder) name(u graph.UID, name string) {
+	if id, ok := b.ids[u]; ok && !b.named[id] {
+		b.called[id], b.named[id] = strings.Clone(name), true
+		b.letters += int64(len(name))
+	}
+}
+
+// check fails with errMemory once the graph that is being built would be too large.
+func (b *builder) check() error {
+	if b.estimate() > b.budget {
+		return errMemory
+	}
+	return nil
+}
+
+// vectorBytes is about what a letter of a name takes in a relevance.Table.
+const vectorBytes = 10
+
+func (b *builder) estimate() int64 {
+	return int64(len(b.edges))*(2*stepBytes+8) + int64(len(b.uids))*(idBytes+48+24) + b.letters*(1+vectorBytes)
+}
+
+// done is the finished graph.
+func (b *builder) done(asOf time.Time) *Graph {
+	g := &Graph{
+		names: b.names, predicates: b.predicates, labels: b.labels, asOf: asOf,
+		ids: &ids{of: b.ids}, nodes: len(b.uids), edges: len(b.edges), scored: len(b.edges),
+		maxSc: make([]float64, 2*len(b.predicates)), bytes: b.letters,
+	}
+	neutral := graph.Neutral().Sc()
+	for r := range g.maxSc {
+		g.maxSc[r] = neutral
+	}
+	for range (len(b.edges) + scoresPerPage - 1) / scoresPerPage {
+		g.scores = append(g.scores, new([scoresPerPage]float64))
+	}
+	for i, e := range b.edges {
+		g.scores[i/scoresPerPage][i%scoresPerPage] = e.score
+		raise(g.maxSc, search.Rel(2*e.predicate), e.score)
+	}
+	g.pages = make([]*[nodesPerPage]node, (g.nodes+nodesPerPage-1)/nodesPerPage)
+	for i := range g.pages {
+		g.pages[i] = new([nodesPerPage]node)
+	}
+	table := &relevance.Table{}
+	rows := b.rows()
+	for i, u := range b.uids {
+		*g.at(search.Node(i)) = node{u, b.called[i], rows[i]}
+		table.Set(uint32(i), b.hash.Embed(b.called[i]))
+	}
+	g.bytes += 2 * int64(len(b.edges)) * stepBytes
+	g.vectors = newVectors(table)
+	g.relations = relationTable(b.predicates, b.labels, b.hash)
+	return g
+}
+
+// raise lifts the greatest Sc of a predicate's two relations.
+func raise(maxSc []float64, forward search.Rel, score float64) {
+	sc := score / graph.MaxScore
+	maxSc[forward], maxSc[forward+1] = max(maxSc[forward], sc), max(maxSc[forward+1], sc)
+}
+
+// rows lays out the steps of all nodes in one array.
+func (b *builder) rows() [][]search.Step {
+	start := make([]uint32, len(b.uids)+1)
+	for _, e := range b.edges {
+		start[e.head+1]++
+		start[e.object+1]++
+	}
+	for i := range b.uids {
+		start[i+1] += start[i]
+	}
+	next := slices.Clone(start)
+	steps := make([]search.Step, 2*len(b.edges))
+	put := func(at search.Node, s search.Step) {
+		steps[next[at]] = s
+		next[at]++
+	}
+	for i, e := range b.edges {
+		put(e.head, search.Step{Rel: search.Rel(2 * e.predicate), To: e.object, Edge: uint32(i)})
+		put(e.object, search.Step{Rel: search.Rel(2*e.predicate + 1), To: e.head, Edge: uint32(i)})
+	}
+	rows := make([][]search.Step, len(b.uids))
+	for i := range rows {
+		row := steps[start[i]:start[i+1]:start[i+1]]
+		slices.SortFunc(row, compareSteps)
+		rows[i] = row
+	}
+	return rows
+}
+
+// relationTable embeds the labels of all relations.
+func relationTable(predicates []predicate, labels map[string]string, hash *relevance.Hash) *relevance.Table {
+	t := &relevance.Table{}
+	for i, p := range predicates {
+		v := hash.Embed(cmp.Or(labels[p.name], p.name))
+		t.Set(uint32(2*i), v)
+		t.Set(uint32(2*i+1), v)
+	}
+	t.Pack()
+	return t
+}
+
+// sameSchema tells whether a graph is built on the predicates and names of the schema.
+func (g *Graph) sameSchema(s graph.Schema, names []string) bool {
+	return slices.Equal(g.predicates, predicatesOf(s)) && slices.Equal(g.names, namesIn(s, names))
+}
+
+func (g *Graph) sameLabels(labels map[string]string) bool { return maps.Equal(g.labels, labels) }

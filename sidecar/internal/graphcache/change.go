@@ -1,0 +1,222 @@
+package graphcache
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/plugin/search"
+)
+
+// Fact is what the cluster says of one triplet.
+type Fact struct {
+	Score float64 // raw, in [0,200]; without meaning where the edge isn't Here
+	Here  bool    // it exists and is not hidden
+}
+
+// Change is what a read of the cluster found.
+type Change struct {
+	Edges  map[graph.Triplet]Fact
+	Names  map[graph.UID]string // of nodes; "" for one without a name
+	Labels map[string]string    // of all relations, by predicate; nil: as they were
+	AsOf   time.Time            // zero: as it was
+}
+
+// Corrected is the graph with other facts about edges, for one query: facts about nodes that
+// the graph doesn't know are passed over. The receiver stays as it is.
+func (g *Graph) Corrected(facts map[graph.Triplet]Fact) *Graph {
+	e := edit(g, false)
+	for _, t := range inOrder(facts) {
+		e.edge(t, facts[t])
+	}
+	e.finish()
+	return &e.Graph
+}
+
+// with is the graph after a change. Only one goroutine may call it on the newest state of a
+// graph, since nodes get their ids here.
+func (g *Graph) with(c Change, hash *relevance.Hash) *Graph {
+	e := edit(g, true)
+	for _, t := range inOrder(c.Edges) {
+		e.edge(t, c.Edges[t])
+	}
+	e.finish()
+	e.rename(c.Names, hash)
+	if c.Labels != nil && !g.sameLabels(c.Labels) {
+		e.labels = c.Labels
+		e.relations = relationTable(e.predicates, c.Labels, hash)
+	}
+	if !c.AsOf.IsZero() {
+		e.asOf = c.AsOf
+	}
+	return &e.Graph
+}
+
+// inOrder makes ids independent of the order of a map.
+func inOrder[V any](facts map[graph.Triplet]V) []graph.Triplet {
+	return slices.SortedFunc(maps.Keys(facts), func(a, b graph.Triplet) int {
+		return cmp.Or(strings.Compare(a.Predicate, b.Predicate), cmp.Compare(a.Head, b.Head), cmp.Compare(a.Object, b.Object))
+	})
+}
+
+// editor is a Graph in the making: it copies a page at the first change to it.
+type editor struct {
+	Graph
+	grow      bool        // new nodes may come
+	first     search.Node // of those that come
+	ownPages  map[int]bool
+	ownScores map[int]bool
+	ownMaxSc  bool
+	added     map[search.Node][]search.Step
+	removed   map[search.Node][]search.Step
+}
+
+func edit(g *Graph, grow bool) *editor {
+	e := &editor{
+		Graph: *g, grow: grow, first: search.Node(g.nodes), ownPages: map[int]bool{}, ownScores: map[int]bool{},
+		added: map[search.Node][]search.Step{}, removed: map[search.Node][]search.Step{},
+	}
+	e.pages, e.scores = slices.Clone(g.pages), slices.Clone(g.scores)
+	return e
+}
+
+func (e *editor) edge(t graph.Triplet, f Fact) {
+	p, known := e.predicate(t.Predicate)
+	if !known {
+		return
+	}
+	head, h := e.node(t.Head, f.Here)
+	object, o := e.node(t.Object, f.Here)
+	if !h || !o {
+		return
+	}
+	forward := 2 * p
+	step, exists := find(e.at(head).steps, forward, object)
+	switch {
+	case f.Here && exists:
+		if e.Score(step.Edge) != f.Score {
+			e.score(step.Edge, f.Score)
+			e.raise(forward, f.Score)
+		}
+	case f.Here:
+		id := uint32(e.scored)
+		e.scored++
+		if int(id)/scoresPerPage == len(e.scores) {
+			e.scores = append(e.scores, new([scoresPerPage]float64))
+			e.ownScores[len(e.scores)-1] = true
+		}
+		e.score(id, f.Score)
+		e.raise(forward, f.Score)
+		e.added[head] = append(e.added[head], search.Step{Rel: forward, To: object, Edge: id})
+		e.added[object] = append(e.added[object], search.Step{Rel: forward + 1, To: head, Edge: id})
+		e.edges++
+	case exists:
+		e.removed[head] = append(e.removed[head], step)
+		e.removed[object] = append(e.removed[object], search.Step{Rel: forward + 1, To: head, Edge: step.Edge})
+		e.edges--
+	}
+}
+
+// node finds a node, and makes one where that is allowed and wanted.
+func (e *editor) node(u graph.UID, wanted bool) (search.Node, bool) {
+	if id, ok := e.Node(u); ok || !e.grow || !wanted {
+		return id, ok
+	}
+	id := search.Node(e.nodes)
+	e.nodes++
+	if int(id)/nodesPerPage == len(e.pages) {
+		e.pages = append(e.pages, new([nodesPerPage]node))
+		e.ownPages[len(e.pages)-1] = true
+	}
+	e.own(id).uid = u
+	e.ids.set(u, id)
+	return id, true
+}
+
+// own is a node on a page that may be written.
+func (e *editor) own(n search.Node) *node {
+	p := int(n) / nodesPerPage
+	if !e.ownPages[p] {
+		e.ownPages[p] = true
+		page := *e.pages[p]
+		e.pages[p] = &page
+	}
+	return e.at(n)
+}
+
+func (e *editor) score(edge uint32, raw float64) {
+	p := int(edge) / scoresPerPage
+	if !e.ownScores[p] {
+		e.ownScores[p] = true
+		page := *e.scores[p]
+		e.scores[p] = &page
+	}
+	e.scores[p][edge%scoresPerPage] = raw
+}
+
+func (e *editor) raise(forward search.Rel, score float64) {
+	if score/graph.MaxScore <= e.maxSc[forward] {
+		return
+	}
+	if !e.ownMaxSc {
+		e.ownMaxSc = true
+		e.maxSc = slices.Clone(e.maxSc)
+	}
+	raise(e.maxSc, forward, score)
+}
+
+// finish lays the changed rows out anew.
+func (e *editor) finish() {
+	for n, gone := range e.removed {
+		e.row(n, gone, e.added[n])
+	}
+	for n, come := range e.added {
+		if _, done := e.removed[n]; !done {
+			e.row(n, nil, come)
+		}
+	}
+}
+
+// row replaces a node's steps. None is both gone and come: a triplet has one fact.
+func (e *editor) row(n search.Node, gone, come []search.Step) {
+	at := e.own(n)
+	slices.SortFunc(gone, compareSteps)
+	steps := make([]search.Step, 0, len(at.steps)-len(gone)+len(come))
+	for _, s := range at.steps {
+		if len(gone) > 0 && gone[0] == s {
+			gone = gone[1:]
+			continue
+		}
+		steps = append(steps, s)
+	}
+	steps = append(steps, come...)
+	slices.SortFunc(steps, compareSteps)
+	at.steps = steps
+	e.bytes += int64(len(steps)) * stepBytes // the old row may still be in a larger array
+}
+
+// rename gives nodes their names; new ones count as changed with or without one.
+func (e *editor) rename(names map[graph.UID]string, hash *relevance.Hash) {
+	var changed []search.Node
+	for n := e.first; int(n) < e.nodes; n++ {
+		changed = append(changed, n)
+	}
+	for u, name := range names {
+		n, ok := e.Node(u)
+		if !ok || e.at(n).name == name {
+			continue
+		}
+		e.own(n).name = strings.Clone(name)
+		e.bytes += int64(len(name))
+		if n < e.first {
+			changed = append(changed, n)
+		}
+	}
+	if len(changed) > 0 {
+		e.vectors = e.vectors.with(hash, changed, e.Name)
+	}
+}
