@@ -44,8 +44,8 @@ test-compat: ## Integration tests on hypermodeinc/dgraph v25.0.0 and v24.1.2; li
 	@.ci/compat hypermode-v25.0.0
 	@.ci/compat hypermode-v24.1.2
 
-conformance: engine ## Compare with Dgraph itself: its parser as oracle, answers byte for byte
-	cd conformance && EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -timeout 30m ./...
+conformance: engine ## Compare with Dgraph itself: parser as oracle, answers byte for byte, its own query tests
+	@DGRAPH_BIN=$(ENGINE) conformance/run.sh
 
 $(LINTER):
 	@echo "installing golangci-lint v2.15.0"
@@ -53,6 +53,8 @@ $(LINTER):
 	@mv $(BIN)/.tmp/golangci-lint $@ && rmdir $(BIN)/.tmp
 
 lint: $(LINTER) ## Linters, and the arrows between the rooms (.golangci.yml)
+	@for room in plugin/*/ sidecar/internal/*/; do grep -q "\*\*/$$room" .golangci.yml || \
+	  { echo "$$room has no row in the table of arrows, depguard in .golangci.yml"; exit 1; }; done
 	$(LINTER) run ./...
 
 fuzz: ## Every fuzz test for FUZZTIME (30s) each

@@ -33,6 +33,7 @@ type cluster struct {
 	direct, through side
 	processes       []*process
 	dir             string
+	ttl             int // seconds that an access token lasts; 0: nobody is asked who he is
 }
 
 var (
@@ -49,9 +50,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sides gives the two ways. Where no engine was built the test is skipped; it fails there with
+// engineBin is the engine. Where none was built the test is skipped; it fails there with
 // EVORAG_REQUIRE_ENGINE=1.
-func sides(t *testing.T) (direct, through side) {
+func engineBin(t *testing.T) string {
 	t.Helper()
 	bin := os.Getenv("DGRAPH_BIN")
 	if bin == "" {
@@ -63,12 +64,30 @@ func sides(t *testing.T) (direct, through side) {
 		}
 		t.Skipf("NO ENGINE, NOT TESTED: %v; build one with make engine or set DGRAPH_BIN", err)
 	}
+	return bin
+}
+
+// sides gives the two ways to the graph of testdata.
+func sides(t *testing.T) (direct, through side) {
+	t.Helper()
+	bin := engineBin(t)
 	sharedOnce.Do(func() {
 		shared = &cluster{}
 		sharedError = shared.start(bin)
 	})
 	require.NoError(t, sharedError)
 	return shared.direct, shared.through
+}
+
+// sidesWithACL gives the two ways to a cluster of the test's own that checks who asks. Access
+// tokens last as many seconds as the test says.
+func sidesWithACL(t *testing.T, seconds int) (direct, through side) {
+	t.Helper()
+	c := &cluster{ttl: seconds}
+	bin := engineBin(t)
+	t.Cleanup(func() { c.stop(t.Failed()) })
+	require.NoError(t, c.start(bin))
+	return c.direct, c.through
 }
 
 // ports of Dgraph without an offset: zero's and alpha's internal, HTTP and gRPC ones.
@@ -95,23 +114,38 @@ func (c *cluster) start(bin string) (err error) {
 	if err := waitFor("http://" + at(6080) + "/health"); err != nil {
 		return c.failed(err)
 	}
-	c.run(bin, "alpha", "-o", shift, "--my", at(7080), "--zero", at(5080),
-		"-p", filepath.Join(c.dir, "p"), "-w", filepath.Join(c.dir, "w"), "--security", "whitelist=127.0.0.1")
-	if err := waitFor("http://" + at(8080) + "/health"); err != nil {
-		return c.failed(err)
+	alpha := []string{"alpha", "-o", shift, "--my", at(7080), "--zero", at(5080),
+		"-p", filepath.Join(c.dir, "p"), "-w", filepath.Join(c.dir, "w"), "--security", "whitelist=127.0.0.1"}
+	serve := []string{"serve", "--dgraph", at(9080), "--dgraph-http", "http://" + at(8080), "--http", at(8090), "--grpc", at(9090)}
+	if c.ttl > 0 {
+		secret, password := filepath.Join(c.dir, "secret"), filepath.Join(c.dir, "password")
+		if err := errors.Join(os.WriteFile(secret, []byte(strings.Repeat("s", 32)), 0o600), os.WriteFile(password, []byte("password"), 0o600)); err != nil {
+			return err
+		}
+		alpha = append(alpha, "--acl", fmt.Sprintf("secret-file=%s; access-ttl=%ds", secret, c.ttl))
+		serve = append(serve, "--user", "groot", "--password-file", password)
 	}
-	frontHTTP, frontGRPC := at(8090), at(9090)
-	c.run(sidecar, "serve", "--dgraph", at(9080), "--dgraph-http", "http://"+at(8080), "--http", frontHTTP, "--grpc", frontGRPC)
-	if err := waitFor("http://" + frontHTTP + "/health"); err != nil {
+	c.run(bin, alpha...)
+	if err := waitFor("http://" + at(8080) + "/health"); err != nil {
 		return c.failed(err)
 	}
 	if c.direct, err = newSide("direct", at(8080), at(9080)); err != nil {
 		return err
 	}
-	if c.through, err = newSide("through the sidecar", frontHTTP, frontGRPC); err != nil {
-		return err
+	// The data comes first, or the sidecar's own nodes would have the uids that it names.
+	prepare := func() error { return c.fill(at(6080)) }
+	if c.ttl > 0 {
+		prepare = func() error { return waitForGroot(at(8080)) }
 	}
-	return c.failed(c.fill(at(6080)))
+	if err := prepare(); err != nil {
+		return c.failed(err)
+	}
+	c.run(sidecar, serve...)
+	if err := waitFor("http://" + at(8090) + "/health"); err != nil {
+		return c.failed(err)
+	}
+	c.through, err = newSide("through the sidecar", at(8090), at(9090))
+	return err
 }
 
 // sidecar is the binary that EVORAG_BIN names, or one built from this repository.
@@ -182,6 +216,19 @@ func waitFor(url string) (err error) {
 	}
 	return fmt.Errorf("%s does not answer: %w", url, err)
 }
+
+// waitForGroot waits for the administrator, whom a new alpha makes once it is healthy.
+func waitForGroot(alpha string) (err error) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if _, err = fetch("http://"+alpha+"/login", "application/json", []byte(groot)); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// groot logs the administrator of the first namespace in.
+const groot = `{"userid": "groot", "password": "password", "namespace": 0}`
 
 // freeOffset finds a shift of Dgraph's ports, and ten above them for the sidecar, that nobody uses.
 func freeOffset() (int, error) {

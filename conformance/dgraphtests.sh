@@ -7,6 +7,7 @@
 # must be free; behind the sidecar the alpha has the ports 10080, 11080 and 12080.
 #
 #   DGRAPH_BIN   the engine (default bin/dgraph)
+#   EVORAG_BIN   the sidecar (default: one built from this repository)
 #   RUN          only tests whose names match, as in go test -run
 #   EXPECT       how many must pass (default 814, what v25.4.0 passes directly; 0: any)
 set -euo pipefail
@@ -47,8 +48,11 @@ if [ ! -x "$build/query.test" ]; then
 		go test -tags integration -c -o query.test github.com/dgraph-io/dgraph/v25/query
 	)
 fi
-echo "building the sidecar"
-(cd "$root" && go build -o "$build/dgraph-evorag" ./sidecar/cmd/dgraph-evorag)
+sidecar=${EVORAG_BIN:-$build/dgraph-evorag}
+if [ -z "${EVORAG_BIN:-}" ]; then
+	echo "building the sidecar"
+	(cd "$root" && go build -o "$sidecar" ./sidecar/cmd/dgraph-evorag)
+fi
 
 dir=$(mktemp -d)
 pids=()
@@ -102,7 +106,7 @@ done
 way=directly
 if [ -z "${DIRECT:-}" ]; then
 	way="through the sidecar"
-	start sidecar "$build/dgraph-evorag" serve --dgraph localhost:$((9080 + offset)) --dgraph-http http://localhost:$((8080 + offset)) \
+	start sidecar "$sidecar" serve --dgraph localhost:$((9080 + offset)) --dgraph-http http://localhost:$((8080 + offset)) \
 		--http localhost:8080 --grpc localhost:9080 --user groot --password-file "$dir/password"
 	wait_for http://localhost:8080/health
 fi

@@ -29,7 +29,9 @@ type request struct {
 	body         string
 }
 
-func (r request) String() string { return fmt.Sprintf("%s %s %v\n%s", r.method, r.path, r.header, clip(r.body)) }
+func (r request) String() string {
+	return fmt.Sprintf("%s %s %v\n%s", r.method, r.path, r.header, clip(r.body))
+}
 
 func post(path, contentType, body string, header ...string) request {
 	r := request{"POST", path, http.Header{}, body}
@@ -112,6 +114,7 @@ var differing = []struct {
 	{regexp.MustCompile(`"(hash)":"[0-9a-f]{64}"`), `"$1":""`},
 	{regexp.MustCompile(`(StartTs|start_ts): [1-9]\d*`), `$1: 1`},
 	{regexp.MustCompile(`"startTime":"[^"]*","endTime":"[^"]*","duration":\d+`), `"duration":0`},
+	{regexp.MustCompile(`"startOffset":\d+,"duration":\d+`), `"duration":0`},
 	{regexp.MustCompile(`(startTs=|entity:|value_id:)[1-9]\d+`), `${1}0`},
 	{regexp.MustCompile(`"dg\.\d+\.\d+"`), `"dg"`}, // the engine's name for a node without one
 }

@@ -93,19 +93,28 @@ func anyText(text string) error {
 		}
 	}
 	q, err := dql.Parse(text)
-	if err != nil {
-		return nil
+	if err == nil {
+		err = withDirectives(q, mentions)
+	} else if at := new(dql.Error); errors.As(err, &at) {
+		err = nil // refused, with a place
 	}
+	return err
+}
+
+// withDirectives checks the rewriting of a text that has the directive, or of one that Dgraph
+// takes with the directive on each of its blocks.
+func withDirectives(q *dql.Query, mentions bool) error {
 	var y tally
+	vars := values(q)
 	if mentions {
-		return y.rewrite(text, values(q))
+		return y.rewrite(q.Text, vars)
 	}
-	if _, err := parsed(text, values(q)); err != nil {
+	if !accepted(q.Text, vars) {
 		return nil
 	}
 	for i := range q.Blocks {
 		for _, ranked := range withDirective(q, i) {
-			if err := y.rewrite(ranked, values(q)); err != nil {
+			if err := y.rewrite(ranked, vars); err != nil {
 				return err
 			}
 		}
@@ -113,8 +122,7 @@ func anyText(text string) error {
 	return nil
 }
 
-// seesDirective tells whether a text has the directive for Dgraph's lexer: an @ and the word, as
-// two tokens or, behind a space, as one that starts with @.
+// seesDirective tells whether a text has the directive for Dgraph's lexer: an @ and the word.
 func seesDirective(tokens []token) bool {
 	for i := 1; i < len(tokens); i++ {
 		if tokens[i-1].text == "@" && strings.EqualFold(tokens[i].text, dql.DirectiveName) {

@@ -16,10 +16,12 @@ import (
 )
 
 func set(nquads string, commit bool) *api.Request {
-	return &api.Request{CommitNow: commit, Mutations: []*api.Mutation{{SetNquads: []byte(nquads)}}}
+	return &api.Request{CommitNow: commit, Mutations: []*api.Mutation{{SetNquads: []byte(lines(asRDF, nquads))}}}
 }
 
-func commit(x *api.TxnContext) call { return call{method: "CommitOrAbort", in: x, out: &api.TxnContext{}} }
+func commit(x *api.TxnContext) call {
+	return call{method: "CommitOrAbort", in: x, out: &api.TxnContext{}}
+}
 
 func alter(o *api.Operation) call { return call{method: "Alter", in: o, out: &api.Payload{}} }
 
@@ -69,7 +71,7 @@ func TestCallsOverGRPCAreAnsweredAlike(t *testing.T) {
 			upsert := &api.Request{
 				Query: `query u($n: string) { q(func: eq(s.name, $n)) { v as uid s.age } }`, Vars: map[string]string{"$n": "A"}, CommitNow: true,
 				Mutations: []*api.Mutation{
-					{SetNquads: []byte(`uid(v) <s.name> "A" . uid(v) <s.age> "1" .`), Cond: "@if(eq(len(v), 0))"},
+					{SetNquads: []byte("uid(v) <s.name> \"A\" .\nuid(v) <s.age> \"1\" ."), Cond: "@if(eq(len(v), 0))"},
 					{SetNquads: []byte(`uid(v) <s.age> "2" .`), Cond: "@if(gt(len(v), 0))"},
 				},
 			}

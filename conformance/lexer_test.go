@@ -90,6 +90,12 @@ func parsed(text string, vars map[string]string) (result dql.Result, err error) 
 	return dql.Parse(dql.Request{Str: text, Variables: vars})
 }
 
+// accepted tells whether Dgraph can read a query.
+func accepted(text string, vars map[string]string) bool {
+	_, err := parsed(text, vars)
+	return err == nil
+}
+
 // guard turns a panic of Dgraph's into an error.
 func guard(what string, err *error) {
 	if r := recover(); r != nil {

@@ -16,7 +16,15 @@ const (
 var all = post("/query", asDQL, `{ q(func: has(s.name), orderasc: s.name) { uid expand_name: s.name s.age s.friend @facets { uid s.name } ~s.friend @facets { s.name } } }`)
 
 func mutate(contentType, body string) request {
-	return post("/mutate?commitNow=true", contentType, body)
+	return post("/mutate?commitNow=true", contentType, lines(contentType, body))
+}
+
+// lines puts each quad on a line of its own, as Dgraph wants them.
+func lines(contentType, body string) string {
+	if contentType == asJSON {
+		return body
+	}
+	return strings.ReplaceAll(body, " . ", " .\n")
 }
 
 func TestMutationsOverHTTPAreAnsweredAlike(t *testing.T) {

@@ -134,7 +134,7 @@ func (y *tally) rewrite(text string, vars map[string]string) error {
 
 func checked(p *plan.Plan, vars map[string]string) error {
 	if len(p.Blocks) == 0 { // the directive stands where it is none
-		if _, err := parsed(p.Query.Text, vars); err == nil {
+		if accepted(p.Query.Text, vars) {
 			return errors.New("nothing is ranked")
 		}
 		return nil

@@ -55,7 +55,7 @@ func TestARankedBlockShowsWhatThePlainOneShows(t *testing.T) {
 				continue
 			}
 			answered++
-			if comparable(text, vars) {
+			if showsTheSame(text, vars) {
 				require.NoError(t, plainErr, e.name)
 				assert.Equal(t, string(sorted(want)), string(sorted(got)), "%s: %s", e.name, text)
 				same++
@@ -109,8 +109,8 @@ func rankedAnswer(s side, text string, vars map[string]string) (got json.RawMess
 	return a.Data, false, nil
 }
 
-// comparable tells whether a text's ranked blocks are written out and have no pages of their own.
-func comparable(text string, vars map[string]string) bool {
+// showsTheSame tells whether a text's ranked blocks are written out and have no pages of their own.
+func showsTheSame(text string, vars map[string]string) bool {
 	q, err := dql.Parse(text)
 	if err != nil {
 		return false

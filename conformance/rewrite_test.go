@@ -28,9 +28,12 @@ type rewrite struct {
 // changes, by byte and by token; that inside them the user's tokens stay but for what ranking
 // takes over; and that what Dgraph reads is the user's query with marks.
 func (r rewrite) check() error {
+	if !accepted(r.plain, r.vars) {
+		return nil // Dgraph's own error will reach the user
+	}
 	want, err := parsed(r.plain, r.vars)
 	if err != nil {
-		return nil // Dgraph's own error will reach the user
+		return err
 	}
 	got, err := parsed(r.sent, r.vars)
 	if err != nil {

@@ -93,19 +93,22 @@ type scenario struct {
 	play func(*client)
 }
 
+var statusFault = regexp.MustCompile(`(?m)^(Unknown|Aborted|Unauthenticated|Unimplemented|FailedPrecondition|InvalidArgument|PermissionDenied): `)
+
 // playBothWays plays each scenario straight and through the sidecar and compares all that came back.
 func playBothWays(t *testing.T, scenarios []scenario) {
 	direct, through := sides(t)
-	answers := 0
+	answers, faults := 0, 0
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			a := play(t, direct, direct, s)
 			b := play(t, direct, through, s)
 			require.Equal(t, a.transcript.String(), b.transcript.String())
+			faults += strings.Count(a.transcript.String(), `"errors":`) + len(statusFault.FindAllString(a.transcript.String(), -1))
 			answers += a.answers
 		})
 	}
-	t.Logf("%d scenarios with %d answers each way compared", len(scenarios), answers)
+	t.Logf("%d scenarios with %d answers each way compared, %d of them errors", len(scenarios), answers, faults)
 }
 
 func play(t *testing.T, admin, s side, sc scenario) *client {

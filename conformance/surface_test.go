@@ -72,7 +72,7 @@ func TestWhatTheFrontAnswersByItself(t *testing.T) {
 	for _, path := range []string{"/debug/vars", "/debug/pprof/", "/debug/prometheus_metrics", "/debug/store", "/nothing", "/", "/admin/nothing", "/query/nothing"} {
 		require.True(t, strings.HasPrefix(get(through, path), "404"), path)
 	}
-	words := string(get(through, "/ui/keywords"))
+	words := get(through, "/ui/keywords")
 	require.Contains(t, words, `"@evorag"`)
 	theirs := get(direct, "/ui/keywords")
 	theirs = theirs[strings.Index(theirs, `{"keywords":[`):]

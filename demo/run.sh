@@ -33,6 +33,9 @@ run() { # shows a command as one would type it, then runs it
   "$@"
 }
 
+# A graph this small is judged sooner than a large one.
+export DGRAPH_EVORAG_EVOLUTION_MIN_TOUCHED=5 DGRAPH_EVORAG_EVOLUTION_RUNS=2
+
 say "Starting a private Dgraph and the sidecar in front of it"
 "$evorag" up --data "$data" "${ports[@]}" >"$data/banner" 2>"$data/sidecar.log" &
 server=$!
@@ -67,6 +70,9 @@ else
   echo "(curl is not installed) POST $http/query: $query"
 fi
 echo
+
+source demo/evolve.sh
+evolve "$founder" "$owner"
 
 say "Point a client at it"
 echo "  dgo    dgo.NewDgraphClient(api.NewDgraphClient(conn)) with conn dialled to $grpc"

@@ -7,9 +7,13 @@ import _ "embed"
 var (
 	//go:embed bookkeeping.schema
 	bookkeeping string
+	//go:embed evolution.schema
+	evolution string
 	//go:embed relation.schema
 	relation string
+	//go:embed feedback.schema
+	feedback string
 )
 
 // Text defines every evorag.* predicate and type, in Dgraph's schema language.
-var Text = bookkeeping + relation
+var Text = bookkeeping + relation + feedback + evolution

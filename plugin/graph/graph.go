@@ -48,10 +48,10 @@ const (
 
 // Contribution is what feedback has taught about one edge, as kept in its facets.
 type Contribution struct {
-	Score   float64 // evorag.score, raw, in [0,200]
-	Updates int     // evorag.n, how often it was updated
-	Low     int     // evorag.low, consecutive low evolution runs
-	Hidden  bool    // evorag.hidden, suppressed from retrieval
+	Score   float64 `json:"score"`            // evorag.score, raw, in [0,200]
+	Updates int     `json:"n,omitempty"`      // evorag.n, how often it was updated
+	Low     int     `json:"low,omitempty"`    // evorag.low, consecutive low evolution runs
+	Hidden  bool    `json:"hidden,omitempty"` // evorag.hidden, suppressed from retrieval
 }
 
 // Neutral is the contribution of an edge that feedback never touched.

@@ -72,10 +72,11 @@ type ScoredTriplet struct {
 	Triplet
 	Label   string  `json:"label"` // the relation's text
 	Inverse bool    `json:"inverse,omitempty"`
-	Score   float64 `json:"score"` // raw, in [0,200]
-	Sr      float64 `json:"sr"`    // in (0,1]
-	Sc      float64 `json:"sc"`    // in [0,1]
-	P       float64 `json:"P"`     // in [1e-6,1]
+	Score   float64 `json:"score"`         // raw, in [0,200]
+	Sr      float64 `json:"sr"`            // in (0,1]
+	Sc      float64 `json:"sc"`            // in [0,1]
+	P       float64 `json:"P"`             // in [1e-6,1]
+	Via     string  `json:"via,omitempty"` // of a shortcut, with explain: true: the path that it stands for
 }
 
 // Float is a float64 that prints with at most six significant digits in JSON.

@@ -114,13 +114,25 @@ func (s Schema) UIDPredicates() []string {
 	return out
 }
 
-// Relations lists every way in which a path may walk the user's edges: each of
-// UIDPredicates, followed by its inverse where @reverse exists.
+// PathPredicates names the uid predicates that paths are made of, sorted: the user's own, and
+// evorag.shortcut where the schema has it.
+func (s Schema) PathPredicates() []string {
+	out := s.UIDPredicates()
+	if s.Predicates[ShortcutPredicate].Type == "uid" {
+		out = append(out, ShortcutPredicate)
+		slices.Sort(out)
+	}
+	return out
+}
+
+// Relations lists every way in which a path walks edges unless it is told otherwise: each of
+// PathPredicates, followed by its inverse where @reverse exists. Shortcuts are not walked
+// backwards: where the path under one can be walked back there is one for that way too.
 func (s Schema) Relations() []Relation {
 	var out []Relation
-	for _, name := range s.UIDPredicates() {
+	for _, name := range s.PathPredicates() {
 		out = append(out, Relation{Predicate: name})
-		if s.Predicates[name].Reverse {
+		if s.Predicates[name].Reverse && name != ShortcutPredicate {
 			out = append(out, Relation{Predicate: name, Inverse: true})
 		}
 	}

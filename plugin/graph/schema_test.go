@@ -25,7 +25,7 @@ func TestParseSchema(t *testing.T) {
 	s, err := graph.ParseSchema([]byte(engineSchema))
 	require.NoError(t, err)
 	require.Equal(t, []string{"boss", "follows"}, s.UIDPredicates())
-	require.Equal(t, []graph.Relation{{Predicate: "boss"}, {Predicate: "follows"}, {Predicate: "follows", Inverse: true}}, s.Relations())
+	require.Equal(t, []graph.Relation{{Predicate: "boss"}, {Predicate: "evorag.shortcut"}, {Predicate: "follows"}, {Predicate: "follows", Inverse: true}}, s.Relations())
 	require.Equal(t, []string{"name", "follows", "~follows"}, s.Types["Person"])
 	require.True(t, s.Predicates["name"].HasTokenizer("term"))
 	require.False(t, s.Predicates["name"].HasTokenizer("fulltext"))
@@ -56,4 +56,14 @@ func TestParseSchemaOfAnEmptyAnswer(t *testing.T) {
 	s, err := graph.ParseSchema([]byte(`{}`))
 	require.NoError(t, err)
 	require.Empty(t, s.UIDPredicates())
+}
+
+func TestShortcutsAreFollowedForwardOnly(t *testing.T) {
+	s, err := graph.ParseSchema([]byte(`{"schema":[
+		{"predicate":"knows","type":"uid","list":true,"reverse":true},
+		{"predicate":"evorag.shortcut","type":"uid","list":true,"reverse":true},
+		{"predicate":"evorag.feedback.batch","type":"uid"}]}`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"knows"}, s.UIDPredicates())
+	require.Equal(t, []graph.Relation{{Predicate: "evorag.shortcut"}, {Predicate: "knows"}, {Predicate: "knows", Inverse: true}}, s.Relations())
 }

@@ -6,6 +6,8 @@ import "context"
 // function that was given the Tx returns nil and the commit succeeds; when the engine
 // aborts it, that function runs again with a new Tx.
 type Tx interface {
+	// StartTS is the timestamp at which the transaction reads; 0 before its first call.
+	StartTS() uint64
 	// Query reads at the transaction's timestamp, its own writes included.
 	Query(ctx context.Context, text string, vars map[string]string) (data []byte, err error)
 	// Set writes N-Quads and returns the uids given to their blank nodes, keyed without "_:".

@@ -8,8 +8,9 @@ import (
 
 // Text is a whole mutation request in one text.
 type Text struct {
-	Query string // of an upsert
-	Edges []Edge // with their places in the text
+	Query     string   // of an upsert
+	QuerySpan dql.Span // of the JSON string that holds it; zero in RDF
+	Edges     []Edge   // with their places in the text
 }
 
 // ReadRDF reads the body of a mutation in application/rdf, which is also the text that
@@ -73,6 +74,7 @@ func (t *Text) members(d decoder, top bool) error {
 		case key == "set":
 			t.Edges = append(t.Edges, JSON(d.text, span)...)
 		case top && key == "query":
+			t.QuerySpan = span
 			if err := json.Unmarshal([]byte(d.text[span.Start:span.End]), &t.Query); err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 
 // Keys of a Confirm answer, beside UIDKey and those of names.
 const (
+	ConfirmNames  = "names"
 	ConfirmEdge   = "e" // on a row of ConfirmKey(i): the node's edges
 	ConfirmScore  = "s" // on an edge: its facet evorag.score, if any
 	ConfirmHidden = "h" // on an edge: its facet evorag.hidden, if any
@@ -24,17 +25,22 @@ type Ends struct {
 	From, To []graph.UID
 }
 
-// Confirm is ReRead with what a search has gone by: the nodes under "nodes" have their names
-// too, and under ConfirmKey(i) stands what there is of the i-th Ends.
+// Confirm is ReRead with what a search has gone by: the nodes' names under ConfirmNames, apart
+// because a name beside expand(_all_) is an error, and under ConfirmKey(i) what there is of
+// the i-th Ends.
 func (p *Plan) Confirm(b *Block, uids []graph.UID, ends []Ends) string {
-	var names, more strings.Builder
-	for i, n := range b.Names {
-		fmt.Fprintf(&names, "%s: <%s>\n", NameKey(i), n)
+	var more strings.Builder
+	if len(b.Names) > 0 {
+		fmt.Fprintf(&more, "%s(func: %s) { %s: uid", ConfirmNames, UIDFunc(uids), UIDKey)
+		for i, n := range b.Names {
+			fmt.Fprintf(&more, " %s: <%s>", NameKey(i), n)
+		}
+		more.WriteString(" }\n")
 	}
 	for i, e := range ends {
 		fmt.Fprintf(&more, "%s(func: %s) { %s: uid %s: <%s> @filter(%s) @facets(%s: %s, %s: %s) { %s: uid } }\n",
 			ConfirmKey(i), UIDFunc(e.From), UIDKey, ConfirmEdge, e.Relation, UIDFunc(e.To),
 			ConfirmScore, scoreFacet, ConfirmHidden, hideFacet, UIDKey)
 	}
-	return p.reread(uids, names.String()+b.Values, more.String())
+	return p.reread(uids, b.Values, more.String())
 }

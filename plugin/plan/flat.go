@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,7 +46,7 @@ func relations(b *builder, blk *Block) error {
 		case p.Type != "uid":
 			return b.query.ErrorAt(at, "via names %s, which holds values (%s), not edges; name uid predicates", r.Predicate, p.Type)
 		case r.Inverse && !p.Reverse:
-			return b.query.ErrorAt(at, "%s needs @reverse on %s; add it with: dgraph-evorag migrate up --reverse %s", r, r.Predicate, r.Predicate)
+			return b.query.ErrorAt(at, "%s needs @reverse on %s; add it with: dgraph-evorag migrate up --reverse %s (with access control, %s also needs a rule of its own)", r, r.Predicate, r.Predicate, r)
 		}
 		if !slices.Contains(blk.Via, r) {
 			blk.Via = append(blk.Via, r)
@@ -53,6 +54,9 @@ func relations(b *builder, blk *Block) error {
 	}
 	return nil
 }
+
+// usesVariable finds uid(x), val(x) and len(x), but not uid(0x1).
+var usesVariable = regexp.MustCompile(`(?i)\b(uid|val|len)\s*\(\s*[a-z_]`)
 
 func (b *builder) isEdge(name string) bool {
 	p, ok := b.schema.Predicates[graph.ParseRelation(name).Predicate]
@@ -77,6 +81,8 @@ func values(b *builder, blk *Block) error {
 				return b.query.ErrorAt(g.Span.Start, "a searched block can't define the variable %s; define it in a block of its own", g.Var)
 			case g.Kind == dql.Value:
 				return b.query.ErrorAt(g.Span.Start, "a searched block shows stored predicates; move %s to a block of its own", g.Name)
+			case usesVariable.MatchString(b.query.Text[g.Span.Start:g.Span.End]):
+				return b.query.ErrorAt(g.Span.Start, "a searched block's fields can't use the variable of another block; move %s to a block of its own", g.Name)
 			case g.Kind == dql.Count && strings.EqualFold(g.Inner, "uid"):
 				return b.query.ErrorAt(g.Span.Start, "count(uid) counts a list, but a searched block is a tree of paths; count extensions.evorag.paths instead")
 			case g.Kind == dql.Predicate && b.isEdge(g.Name) && len(g.Directives) > 0:
@@ -92,7 +98,11 @@ func values(b *builder, blk *Block) error {
 		}
 	}
 	blk.Values = strings.Join(text, "\n")
-	blk.edits = append(blk.edits, dql.Edit{Span: f.Body, Text: " " + UIDKey + ": uid "})
+	if f.HasBody {
+		blk.edits = append(blk.edits, dql.Edit{Span: f.Body, Text: " " + UIDKey + ": uid "})
+	} else {
+		blk.edits = append(blk.edits, dql.Edit{Span: dql.Span{Start: f.Span.End, End: f.Span.End}, Text: " { " + UIDKey + ": uid }"})
+	}
 	if d := f.Directive("recurse"); d != nil {
 		blk.edits = append(blk.edits, dql.Edit{Span: d.Span})
 	}

@@ -84,6 +84,7 @@ type Node struct {
 	Offset   int             // after ranking
 	First    int             // after ranking; negative: from the end
 	HasFirst bool
+	Names    []string // keys under which Block.Names come back on a child; of the user's own where he reads them
 	Children []*Node
 	Any      *Node // expand(_all_) {...}: every uid predicate that Children doesn't name
 }
@@ -91,6 +92,10 @@ type Node struct {
 // Text is what the engine is sent: the user's text with the blocks' edits. starts holds,
 // by block key, the uids that evorag.entities was linked to.
 func (p *Plan) Text(starts map[string][]graph.UID) (string, error) {
+	return dql.Splice(p.Query.Text, p.edits(starts))
+}
+
+func (p *Plan) edits(starts map[string][]graph.UID) []dql.Edit {
 	var edits []dql.Edit
 	for _, b := range p.Blocks {
 		edits = append(edits, b.edits...)
@@ -98,7 +103,7 @@ func (p *Plan) Text(starts map[string][]graph.UID) (string, error) {
 			edits = append(edits, dql.Edit{Span: b.rootFunc, Text: UIDFunc(starts[b.Key])})
 		}
 	}
-	return dql.Splice(p.Query.Text, edits)
+	return edits
 }
 
 // UIDFunc spells the root function uid(0x1,0x2); without uids it matches nothing.
@@ -130,7 +135,7 @@ func (p *Plan) reread(uids []graph.UID, fields, blocks string) string {
 	if len(p.Query.Vars) > 0 {
 		t.WriteString(")")
 	}
-	t.WriteString(" {\nnodes(func: " + UIDFunc(uids) + ") {\n" + UIDKey + ": uid\n" + fields + "\n}\n" + blocks + "}\n")
+	t.WriteString(" {\nnodes(func: " + UIDFunc(uids) + ") {\n" + UIDKey + ": uid,\n" + fields + "\n}\n" + blocks + "}\n")
 	for _, f := range p.Query.Fragments {
 		t.WriteString("fragment " + p.text(f.Span) + "\n")
 	}

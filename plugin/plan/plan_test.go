@@ -38,10 +38,16 @@ func TestWhatTheEngineIsSent(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{
 			"a written block gets names, uids and facets; the rest stays as it was",
-			`{ q(func: eq(name, "Eva")) @evorag(query: "x") { name # comment }
-  knows { name } } other(func: has(age)) { age } }`,
-			`{ q(func: eq(name, "Eva"))  {` + marks + ` name # comment }
-  knows ` + fetch + `{` + marks + ` name } } other(func: has(age)) { age } }`,
+			`{ q(func: eq(name, "Eva")) @evorag(query: "x") { age # comment }
+  knows { age } } other(func: has(age)) { age } }`,
+			`{ q(func: eq(name, "Eva"))  {` + marks + ` age # comment }
+  knows ` + fetch + `{` + marks + ` age } } other(func: has(age)) { age } }`,
+		},
+		{
+			"a name that the user reads is not read twice, unless it is not the plain name",
+			`{ q(func: uid(1)) @evorag(query: "x") { name knows { called: name title @filter(has(age)) knows { name@en title } } } }`,
+			`{ q(func: uid(1))  { evorag.u: uid evorag.n1: <title>  name knows ` + fetch + `{ evorag.u: uid evorag.n1: <title>  called: name title @filter(has(age)) knows ` +
+				fetch + `{ evorag.u: uid evorag.n0: <name>  name@en title } } } }`,
 		},
 		{
 			"facets of the user's own share their fetch",
@@ -97,6 +103,21 @@ func TestWhatTheEngineIsSent(t *testing.T) {
 			"a flat block only finds its start nodes",
 			`query a($q: string) { q(func: eq(name, "Eva"), first: 2) @filter(has(age)) @evorag(query: $q, hops: 3) { uid name } }`,
 			`query a($q: string) { q(func: eq(name, "Eva"), first: 2) @filter(has(age))  { evorag.u: uid } }`,
+		},
+		{
+			"a block without a body gets one that finds its start nodes",
+			`{ q(func: uid(1)) @evorag(query: "x") p(func: uid(2)) { uid } }`,
+			`{ q(func: uid(1))  { evorag.u: uid } p(func: uid(2)) { uid } }`,
+		},
+		{
+			"an empty list of facets has no first comma",
+			`{ q(func: uid(1)) @evorag(query: "x") { knows @facets() { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows @facets(evorag.score, evorag.hidden) {` + marks + ` uid } } }`,
+		},
+		{
+			"a value with a body is no edge",
+			`{ q(func: uid(1)) @evorag(query: "x") { age { uid } knows { uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` age { uid } knows ` + fetch + `{` + marks + ` uid } } }`,
 		},
 		{
 			"@recurse becomes a search",
@@ -165,7 +186,7 @@ func TestEveryRelationOfTheSchemaIsFollowedByDefault(t *testing.T) {
 	for _, r := range p.Blocks[0].Via {
 		got = append(got, r.String())
 	}
-	require.Equal(t, "boss film.director knows ~knows", strings.Join(got, " "))
+	require.Equal(t, "boss evorag.shortcut film.director knows ~knows", strings.Join(got, " "))
 }
 
 func TestWhatMakesNoSenseIsRefusedWithWhatToWrite(t *testing.T) {
@@ -196,6 +217,32 @@ func TestWhatMakesNoSenseIsRefusedWithWhatToWrite(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 			require.Equal(t, 1, at.Line)
 			require.Greater(t, at.Column, 1)
+		})
+	}
+}
+
+func TestAnUpsertIsReadWithAllItsVariablesUsed(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{
+			"no variables",
+			`{ q(func: uid(1)) @evorag(query: "x", hops: 1) { name } }`,
+			`{ q(func: uid(1))  { evorag.u: uid } }`,
+		},
+		{
+			"variables of blocks, fields, facets and fragments",
+			"{ a as q(func: uid(1)) @evorag(query: \"x\") { knows @facets(s as since) { f as uid } ...g } v(func: uid(a)) { n as name } }\nfragment g { m as age }\nfragment unused { u as age }",
+			"{ var(func: uid(a, s, f, m, n)) { uid }\na as q(func: uid(1))  { evorag.u: uid evorag.n0: <name> evorag.n1: <title>  knows @facets(s as since, evorag.score, evorag.hidden) " +
+				"{ evorag.u: uid evorag.n0: <name> evorag.n1: <title>  f as uid }   m as age \n } v(func: uid(a)) { n as name } }\nfragment g { m as age }\nfragment unused { u as age }",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := build(t, c.text, nil)
+			require.NoError(t, err)
+			got, err := p.UpsertRead(nil)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+			_, err = dql.Parse(got)
+			require.NoError(t, err)
 		})
 	}
 }

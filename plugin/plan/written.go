@@ -30,7 +30,7 @@ func written(b *builder, blk *Block) error {
 	if err != nil {
 		return err
 	}
-	blk.edits = append(blk.edits, w.mark(blk.Field.Body.Start))
+	blk.edits = append(blk.edits, w.mark(blk.Tree, blk.Field))
 	blk.edits = append(blk.edits, edits...)
 	return nil
 }
@@ -40,20 +40,35 @@ type writer struct {
 	blk *Block
 }
 
-// mark inserts what every node of the answer needs, at the start of a body.
-func (w *writer) mark(at int) dql.Edit {
-	return dql.Edit{Span: dql.Span{Start: at, End: at}, Text: w.marks()}
-}
-
-func (w *writer) marks() string {
+// mark inserts what every child of the node needs, at the start of the body that shows it.
+func (w *writer) mark(n *Node, f *dql.Field) dql.Edit {
 	var t strings.Builder
 	t.WriteString(" " + UIDKey + ": uid ")
-	if !w.blk.Apart {
-		for i, n := range w.blk.Names {
-			t.WriteString(NameKey(i) + ": <" + n + "> ")
+	for i, name := range w.blk.Names {
+		key, own := ownName(f.Children, name)
+		if !own {
+			key = NameKey(i)
+			if !w.blk.Apart {
+				t.WriteString(key + ": <" + name + "> ")
+			}
+		}
+		n.Names = append(n.Names, key)
+	}
+	if len(f.Children) > 0 && f.Children[0].Name == "as" { // or the last mark would become a variable
+		t.WriteString(", ")
+	}
+	return dql.Edit{Span: dql.Span{Start: f.Body.Start, End: f.Body.Start}, Text: t.String()}
+}
+
+// ownName is the key under which the fields show a predicate's plain value, if they do: the
+// engine would read it twice.
+func ownName(fields []*dql.Field, name string) (string, bool) {
+	for _, f := range fields {
+		if f.Kind == dql.Predicate && f.Name == name && f.Lang == "" && !f.HasBody && !f.Args.HasParens && len(f.Directives) == 0 {
+			return key(f), true
 		}
 	}
-	return t.String()
+	return "", false
 }
 
 // fields fills the node's children from a body's fields and returns the edits to that body.
@@ -67,7 +82,7 @@ func (w *writer) fields(n *Node, fields []*dql.Field) ([]dql.Edit, error) {
 				return nil, err
 			}
 			edits = append(edits, dql.Edit{Span: f.Span, Text: text})
-		case f.Kind == dql.Predicate && f.HasBody:
+		case f.Kind == dql.Predicate && f.HasBody && !w.isValue(f.Name):
 			more, err := w.predicate(n, f)
 			if err != nil {
 				return nil, err
@@ -79,7 +94,7 @@ func (w *writer) fields(n *Node, fields []*dql.Field) ([]dql.Edit, error) {
 			if err != nil {
 				return nil, err
 			}
-			edits = append(append(edits, w.mark(f.Body.Start)), more...)
+			edits = append(append(edits, w.mark(n.Any, f)), more...)
 		}
 	}
 	return edits, nil
@@ -101,11 +116,17 @@ func (w *writer) inline(n *Node, f *dql.Field) (string, error) {
 	return " " + text + "\n", err // a comment may end the fragment
 }
 
+// isValue tells a predicate that the schema knows to hold values; a body below one shows nothing.
+func (w *writer) isValue(name string) bool {
+	p, ok := w.schema.Predicates[name]
+	return ok && p.Type != "uid" && p.Type != "default"
+}
+
 func (w *writer) predicate(parent *Node, f *dql.Field) ([]dql.Edit, error) {
 	n := &Node{Key: key(f), Relation: graph.ParseRelation(f.Name), Keep: map[string]bool{}}
 	n.Score, n.Hidden = n.Key+"|"+scoreFacet, n.Key+"|"+hideFacet
 	parent.Children = append(parent.Children, n)
-	edits := []dql.Edit{w.facets(n, f), w.mark(f.Body.Start)}
+	edits := []dql.Edit{w.facets(n, f), w.mark(n, f)}
 	paging, err := w.paging(n, f)
 	if err != nil {
 		return nil, err
@@ -144,7 +165,11 @@ func (w *writer) facets(n *Node, f *dql.Field) dql.Edit {
 				n.Hidden, want[1] = key, ""
 			}
 		}
-		return dql.Edit{Span: dql.Span{Start: d.Span.End - 1, End: d.Span.End - 1}, Text: list(", ", want)}
+		text := list(", ", want)
+		if len(d.Facets.Keys) == 0 { // @facets()
+			text = strings.TrimPrefix(text, ", ")
+		}
+		return dql.Edit{Span: dql.Span{Start: d.Span.End - 1, End: d.Span.End - 1}, Text: text}
 	}
 	at := f.Body.Start - 1 // before the brace
 	return dql.Edit{Span: dql.Span{Start: at, End: at}, Text: " @facets(" + strings.TrimPrefix(list(", ", want), ", ") + ") "}
@@ -198,7 +223,7 @@ func (w *writer) paging(n *Node, f *dql.Field) ([]dql.Edit, error) {
 	limit := 0 // what the engine is told
 	if n.Ordered && n.ByValue == "" && hasFirst && first >= 0 {
 		limit = first + n.Offset
-	} else if !n.Ordered && w.blk.Fanout > 0 {
+	} else if !n.Ordered && w.blk.Fanout > 0 && !functions[f.Name] {
 		limit = w.blk.Fanout
 	}
 	if !hasFirst && !hasOffset && limit == 0 && n.ByValue == "" {
@@ -220,6 +245,12 @@ func (w *writer) paging(n *Node, f *dql.Field) ([]dql.Edit, error) {
 		edits = append(edits, dql.Edit{Span: dql.Span{Start: f.Body.End, End: f.Body.End}, Text: "\n" + OrderKey + ": " + values[0] + " "})
 	}
 	return edits, nil
+}
+
+// functions are names that with parentheses behind them are no longer predicates.
+var functions = map[string]bool{
+	"val": true, "count": true, "min": true, "max": true, "sum": true, "avg": true,
+	"math": true, "expand": true, "checkpwd": true,
 }
 
 func rootOrdered(f *dql.Field) bool {

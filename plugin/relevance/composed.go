@@ -64,6 +64,11 @@ func (c *Composed) Bound(from, relation uint32) float64 {
 	return Sr(c.entity*(at(c.ofEntity, from)+c.maxEntity) + c.relation*at(c.ofRelation, relation))
 }
 
+// BoundFrom is at least the Sr of every triplet at the entity.
+func (c *Composed) BoundFrom(from uint32) float64 {
+	return Sr(c.entity*(at(c.ofEntity, from)+c.maxEntity) + c.relation*c.maxRelation)
+}
+
 // Max is at least every Sr for the question.
 func (c *Composed) Max() float64 {
 	return Sr(c.entity*(c.maxEntity+c.maxEntity) + c.relation*c.maxRelation)

@@ -81,7 +81,7 @@ func TestBoundsHold(t *testing.T) {
 				for rel := range m + 1 {
 					for to := range n + 1 {
 						sr, bound := c.Sr(from, rel, to, 0), c.Bound(from, rel)
-						if sr < relevance.MinSr || sr > bound || bound > c.Max() || c.Max() > 1 {
+						if sr < relevance.MinSr || sr > bound || bound > c.BoundFrom(from) || c.BoundFrom(from) > c.Max() || c.Max() > 1 {
 							t.Fatalf("Sr %v, bound %v, max %v", sr, bound, c.Max())
 						}
 						if sr != c.Sr(to, rel, from, 0) {

@@ -67,21 +67,13 @@ func (t *Table) Set(id uint32, v Vector) {
 }
 
 func (t *Table) append(v Vector) entry {
-	var top float32
-	for _, w := range v.Weight {
-		top = max(top, w, -w)
-	}
-	if top == 0 {
-		return entry{fresh: true}
-	}
-	if uint64(len(t.index))+uint64(len(v.Index)) > math.MaxUint32 {
+	p := Pack(v)
+	if uint64(len(t.index))+uint64(len(p.index)) > math.MaxUint32 {
 		panic(fmt.Sprintf("relevance: a table holds at most 2^32 features, it has %d", len(t.index)))
 	}
-	e := entry{start: uint32(len(t.index)), n: uint32(len(v.Index)), scale: top / 127, fresh: true}
-	t.index = append(t.index, v.Index...)
-	for _, w := range v.Weight {
-		t.weight = append(t.weight, int8(math.Round(float64(w*127/top))))
-	}
+	e := entry{start: uint32(len(t.index)), n: uint32(len(p.index)), scale: p.scale, fresh: true}
+	t.index = append(t.index, p.index...)
+	t.weight = append(t.weight, p.weight...)
 	return e
 }
 
@@ -104,10 +96,5 @@ func (t *Table) Pack() {
 // dot is the product of vector id with q, a vector written out over all dimensions.
 func (t *Table) dot(id uint32, q []float32) float32 {
 	e := t.entries[id]
-	weight := t.weight[e.start : e.start+e.n]
-	var sum float32
-	for i, x := range t.index[e.start : e.start+e.n] {
-		sum += q[x] * float32(weight[i])
-	}
-	return sum * e.scale
+	return Packed{t.index[e.start : e.start+e.n], t.weight[e.start : e.start+e.n], e.scale}.dot(q)
 }

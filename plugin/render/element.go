@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
@@ -44,14 +43,11 @@ type Written struct {
 	root  list
 }
 
-// OpenWritten reads a written block's answer (the array under the block's key) along the
-// block's tree. Edges that were suppressed are left out at once unless the block shows them,
+// OpenWritten reads a written block's answer (the bytes of the array under the block's key in
+// what ParseMembers opened) along the block's tree. Edges that were suppressed are left out at once unless the block shows them,
 // and so are nodes of which the user's own fields say nothing, as Dgraph would.
 func OpenWritten(data []byte, b *plan.Block, isEdge func(predicate string) bool) (*Written, error) {
-	v, err := Parse(data)
-	if err != nil {
-		return nil, err
-	}
+	v := open(data, -1)
 	if !v.IsArray() {
 		return nil, fmt.Errorf("%w: block %s is not an array", ErrJSON, b.Key)
 	}
@@ -97,8 +93,8 @@ func (o *opener) element(l *list, v *Value, parent *Element) (*Element, bool) {
 			return nil, true
 		}
 	}
-	for i := range o.block.Names {
-		if e.Name, ok = v.Get(plan.NameKey(i)).Text(); ok {
+	for _, key := range l.node.Names {
+		if e.Name, ok = v.Get(key).Text(); ok {
 			break
 		}
 	}
@@ -124,7 +120,9 @@ func (o *opener) element(l *list, v *Value, parent *Element) (*Element, bool) {
 	return e, true
 }
 
-func isFacet(listKey, key string) bool { return strings.HasPrefix(key, listKey+"|") }
+func isFacet(listKey, key string) bool {
+	return len(key) > len(listKey) && key[len(listKey)] == '|' && key[:len(listKey)] == listKey
+}
 
 // node finds what a member of an element was planned as; nil for values.
 func (o *opener) node(n *plan.Node, m Member) *plan.Node {
@@ -140,7 +138,7 @@ func (o *opener) node(n *plan.Node, m Member) *plan.Node {
 	if !o.isEdge(r.Predicate) {
 		return nil
 	}
-	return &plan.Node{Key: m.Key, Relation: r, Score: m.Key + "|evorag.score", Hidden: m.Key + "|evorag.hidden", Children: n.Any.Children, Any: n.Any.Any}
+	return &plan.Node{Key: m.Key, Relation: r, Score: m.Key + "|evorag.score", Hidden: m.Key + "|evorag.hidden", Names: n.Any.Names, Children: n.Any.Children, Any: n.Any.Any}
 }
 
 // Step is the edge between two nodes of an answer, with the learned facets as they stand
@@ -208,11 +206,14 @@ func (e *Element) visits(u graph.UID) bool {
 
 // Line is the chain from the root to the element, both included.
 func (e *Element) Line() []*Element {
-	var line []*Element
-	for ; e != nil; e = e.Parent {
-		line = append(line, e)
+	hops := 0
+	for p := e.Parent; p != nil; p = p.Parent {
+		hops++
 	}
-	slices.Reverse(line)
+	line := make([]*Element, hops+1)
+	for i := hops; i >= 0; i-- {
+		line[i], e = e, e.Parent
+	}
 	return line
 }
 
@@ -260,11 +261,15 @@ func page(e []*Element, n *plan.Node) []*Element {
 // close closes the element's lists, strips its object and reports whether the user's own
 // fields have anything left in it.
 func (e *Element) close(in *list) bool {
-	empty := map[*Value]bool{}
+	var empty map[*Value]bool
 	for _, l := range e.lists {
-		if !l.close() {
-			empty[l.value] = true
+		if l.close() {
+			continue
 		}
+		if empty == nil {
+			empty = map[*Value]bool{}
+		}
+		empty[l.value] = true
 	}
 	seen := false
 	e.value.Members = slices.DeleteFunc(e.value.Members, func(m Member) bool {

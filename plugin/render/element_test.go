@@ -12,7 +12,7 @@ import (
 func knows(children ...*plan.Node) *plan.Node {
 	return &plan.Node{
 		Key: "knows", Relation: graph.Relation{Predicate: "knows"}, Score: "knows|evorag.score", Hidden: "knows|evorag.hidden",
-		Keep: map[string]bool{}, Children: children,
+		Keep: map[string]bool{}, Names: []string{"evorag.n0"}, Children: children,
 	}
 }
 

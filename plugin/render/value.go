@@ -68,6 +68,9 @@ func (v *Value) Text() (string, bool) {
 	if v == nil || len(v.Raw) == 0 || v.Raw[0] != '"' {
 		return "", false
 	}
+	if bytes.IndexByte(v.Raw, '\\') < 0 { // nothing to decode: the engine writes UTF-8
+		return string(v.Raw[1 : len(v.Raw)-1]), true
+	}
 	var s string
 	err := json.Unmarshal(v.Raw, &s)
 	return s, err == nil
@@ -116,14 +119,42 @@ func parse(text []byte, depth int) (*Value, error) {
 	if !json.Valid(text) {
 		return nil, ErrJSON
 	}
-	p := parser{text: text}
-	return p.value(depth), nil
+	return open(text, depth), nil
+}
+
+// open is parse for what is known to be JSON, such as the bytes of a Value.
+func open(text []byte, depth int) *Value {
+	p := parser{text: text, keys: map[string]string{}}
+	return p.value(depth)
 }
 
 // parser reads valid JSON, so it needs no error of its own.
 type parser struct {
-	text []byte
-	at   int
+	text   []byte
+	at     int
+	keys   map[string]string // decoded, by their bytes: few keys come up again and again
+	values []Value           // room for those to come
+}
+
+// new gives room for a value.
+func (p *parser) new(v Value) *Value {
+	if len(p.values) == 0 {
+		p.values = make([]Value, 64)
+	}
+	out := &p.values[0]
+	p.values = p.values[1:]
+	*out = v
+	return out
+}
+
+// key decodes a key.
+func (p *parser) key(raw []byte) string {
+	key, ok := p.keys[string(raw)]
+	if !ok {
+		key, _ = Raw(raw).Text()
+		p.keys[string(raw)] = key
+	}
+	return key
 }
 
 func (p *parser) space() {
@@ -141,12 +172,12 @@ func (p *parser) value(depth int) *Value {
 	p.space()
 	c := p.text[p.at]
 	if c != '{' && c != '[' {
-		return Raw(p.scalar())
+		return p.new(Value{Raw: p.scalar()})
 	}
 	if depth == 0 {
-		return Raw(p.skip())
+		return p.new(Value{Raw: p.skip()})
 	}
-	v := &Value{kind: c}
+	v := p.new(Value{kind: c})
 	for p.at++; ; {
 		p.space()
 		switch p.text[p.at] {
@@ -162,10 +193,12 @@ func (p *parser) value(depth int) *Value {
 			continue
 		}
 		raw := p.scalar()
-		key, _ := Raw(raw).Text()
 		p.space()
 		p.at++ // the colon
-		v.Members = append(v.Members, Member{Key: key, raw: raw, Value: p.value(depth - 1)})
+		if v.Members == nil {
+			v.Members = make([]Member, 0, 4)
+		}
+		v.Members = append(v.Members, Member{Key: p.key(raw), raw: raw, Value: p.value(depth - 1)})
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"math"
 	"sort"
 	"sync"
-
-	"github.com/evorag/dgraph-evorag/plugin/rank"
 )
 
 // slack covers the rounding of logarithms where a bound is compared with a z.
@@ -36,6 +34,7 @@ type search struct {
 
 	bias  [MaxHops + 1]float64
 	lnMax float64
+	nodes NodeScorer // nil: the scorer is none
 	hops  span
 	only  []Rel // the one metapath to follow; nil: any
 
@@ -69,6 +68,7 @@ func borrow(ctx context.Context, adj Adjacency, scorer Scorer, q Query) *search 
 	s.budget.Edges = orDefault(s.budget.Edges, DefaultEdges)
 	s.budget.Count = orDefault(s.budget.Count, DefaultCount)
 	s.lnMax = math.Log(scorer.Max())
+	s.nodes, _ = scorer.(NodeScorer)
 	return s
 }
 
@@ -152,11 +152,11 @@ func (s *search) expand(id int32) {
 
 // score takes in one group of steps of one relation; false when a budget ended it.
 func (s *search) score(id int32, group []Step) bool {
-	p := s.prefixes[id]
-	from, hops := p.step.To, int(p.hops)+1
-	meta := s.meta(p.meta, group[0].Rel)
-	floor := s.best.floor()
-	least := s.leastP(p.sum, hops, floor)
+	if s.q.Hubs.takes(group) {
+		return s.scoreHub(id, group)
+	}
+	t := s.take(id, group[0].Rel)
+	from := t.p.step.To
 	for _, step := range group {
 		if s.visited(id, step.To) {
 			continue
@@ -165,26 +165,8 @@ func (s *search) score(id int32, group []Step) bool {
 			return !s.spent()
 		}
 		s.work.Edges++
-		score, sc := s.scorer.Score(from, step)
-		if score < least {
-			continue
-		}
-		sum, sumSc := p.sum+math.Log(score), p.sc+sc
-		if hops >= s.hops.least {
-			z := sum/float64(hops) + s.bias[hops]
-			if z >= floor && s.candidate(id, hops, step.To) {
-				s.keep(found{rank.Key{Z: z, MeanSc: sumSc / float64(hops), Hops: hops}, meta, id, step})
-				if f := s.best.floor(); f > floor {
-					floor, least = f, s.leastP(p.sum, hops, f)
-				}
-			}
-		}
-		if hops == s.hops.most {
-			continue
-		}
-		if bound := s.ceiling(sum+s.lnMax, hops+1); bound+slack >= floor {
-			s.frontier.push(promise{bound, int32(len(s.prefixes))})
-			s.prefixes = append(s.prefixes, prefix{step, id, meta, int32(hops), sum, sumSc})
+		if p, sc := s.scorer.Score(from, step); p >= t.least {
+			t.step(step, p, sc)
 		}
 	}
 	return true

@@ -7,6 +7,7 @@ import "github.com/evorag/dgraph-evorag/plugin/rank"
 type Relevance interface {
 	Sr(from, relation, to, edge uint32) float64 // in (0,1]
 	Bound(from, relation uint32) float64        // at least every Sr of the relation at the node
+	BoundFrom(from uint32) float64              // at least every Sr at the node
 	Max() float64                               // at least every Sr
 }
 
@@ -23,6 +24,7 @@ type Hybrid struct {
 	Contribution Contribution
 	Question     []float64 // w_r.x/200 by Rel, added to Sc; shorter or nil counts as 0
 	max          float64
+	maxSc        float64 // the greatest Sc with its question's term
 }
 
 // NewHybrid readies a Scorer for relations 0..rels-1. question may be nil.
@@ -32,7 +34,7 @@ func NewHybrid(alpha float64, relevance Relevance, contribution Contribution, re
 	for r := range Rel(rels) {
 		sc = max(sc, h.shifted(contribution.MaxSc(r), r))
 	}
-	h.max = rank.P(alpha, relevance.Max(), sc)
+	h.max, h.maxSc = rank.P(alpha, relevance.Max(), sc), sc
 	return h
 }
 
@@ -46,6 +48,11 @@ func (h *Hybrid) Score(from Node, s Step) (p, sc float64) {
 // Bound is at least every P of the relation from the node.
 func (h *Hybrid) Bound(from Node, r Rel) float64 {
 	return rank.P(h.Alpha, h.Relevance.Bound(uint32(from), uint32(r)), h.shifted(h.Contribution.MaxSc(r), r))
+}
+
+// BoundFrom is at least every P from the node.
+func (h *Hybrid) BoundFrom(from Node) float64 {
+	return rank.P(h.Alpha, h.Relevance.BoundFrom(uint32(from)), h.maxSc)
 }
 
 // Max is at least every P.

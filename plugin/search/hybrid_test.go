@@ -16,8 +16,9 @@ func (t table) Sr(_, _, _, edge uint32) float64 { return t.sr[edge] }
 func (t table) Bound(_, relation uint32) float64 {
 	return max(t.sr[2*relation], t.sr[2*relation+1])
 }
-func (t table) Max() float64           { return max(t.Bound(0, 0), t.Bound(0, 1)) }
-func (t table) Sc(edge uint32) float64 { return t.sc[edge] }
+func (t table) BoundFrom(uint32) float64 { return t.Max() }
+func (t table) Max() float64             { return max(t.Bound(0, 0), t.Bound(0, 1)) }
+func (t table) Sc(edge uint32) float64   { return t.sc[edge] }
 func (t table) MaxSc(r search.Rel) float64 {
 	return max(t.sc[2*r], t.sc[2*r+1])
 }
@@ -43,8 +44,8 @@ func TestHybridBoundsHold(t *testing.T) {
 		for edge := range uint32(4) {
 			rel := search.Rel(edge / 2)
 			p, _ := h.Score(0, search.Step{Rel: rel, Edge: edge})
-			if bound := h.Bound(0, rel); p > bound || bound > h.Max() {
-				t.Fatalf("P %v, bound %v, max %v", p, bound, h.Max())
+			if bound, from := h.Bound(0, rel), h.BoundFrom(0); p > bound || bound > from || from > h.Max() {
+				t.Fatalf("P %v, bound %v, from the node %v, max %v", p, bound, from, h.Max())
 			}
 		}
 	})

@@ -66,6 +66,17 @@ func (w *world) Bound(n search.Node, r search.Rel) float64 {
 	return best
 }
 
+func (w *world) BoundFrom(n search.Node) float64 {
+	if w.loose {
+		return 1
+	}
+	best := rank.Epsilon
+	for _, s := range w.steps[n] {
+		best = max(best, w.p[key{n, s}])
+	}
+	return best
+}
+
 func (w *world) Max() float64 {
 	if w.loose {
 		return 1
@@ -195,6 +206,9 @@ func drawQuery(t *rapid.T, w *world) search.Query {
 		Single:    rapid.Bool().Draw(t, "single"),
 		Rule:      rapid.SampledFrom([]search.Rule{search.All, search.Maximal}).Draw(t, "rule"),
 		Budget:    search.Budget{Count: math.MaxInt},
+	}
+	if rapid.Bool().Draw(t, "with hubs") {
+		q.Hubs = &search.Hubs{Least: rapid.IntRange(1, 4).Draw(t, "hub"), Best: rapid.IntRange(1, 3).Draw(t, "ranked at once")}
 	}
 	if rapid.Bool().Draw(t, "biased") {
 		q.HopBias = rapid.SliceOfN(rapid.SampledFrom([]float64{-.4, 0, .25, math.Log(2)}), 0, 6).Draw(t, "bias")

@@ -45,6 +45,13 @@ type Scorer interface {
 	Max() float64
 }
 
+// NodeScorer is a Scorer that knows more: with it less is looked at.
+type NodeScorer interface {
+	Scorer
+	// BoundFrom is at least the P of every step from the node, and at most Max.
+	BoundFrom(from Node) float64
+}
+
 // Rule says which paths are candidates.
 type Rule uint8
 
@@ -69,6 +76,7 @@ type Query struct {
 	Rule      Rule      // All by default
 	HopBias   []float64 // c_h.x/200 by hop count h, index 0 unused; shorter or nil counts as 0
 	Via       []bool    // by Rel: may it be walked; nil: all may, beyond its length none
+	Hubs      *Hubs     // of the question, shared by its searches; nil: large groups are like others
 	Budget    Budget
 }
 

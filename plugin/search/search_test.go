@@ -22,7 +22,11 @@ func TestTheSearchEqualsEnumeration(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		q := drawQuery(t, w)
-		got, err := search.Top(context.Background(), w, w, q)
+		var scorer search.Scorer = w
+		if rapid.Bool().Draw(t, "scorer without BoundFrom") {
+			scorer = struct{ search.Scorer }{w}
+		}
+		got, err := search.Top(context.Background(), w, scorer, q)
 		if err != nil || got.Partial {
 			t.Fatalf("error %v, reason %q", err, got.Reason)
 		}

@@ -126,7 +126,7 @@ func (c *cutter) value() {
 // object cuts a member with the comma before it, or, where all before it were cut, behind it.
 func (c *cutter) object() {
 	c.pos++
-	any := false // a member was kept
+	some := false // a member was kept
 	for {
 		start := c.pos // at the comma, but for the first member
 		c.space()
@@ -142,10 +142,10 @@ func (c *cutter) object() {
 		key := c.pos
 		c.quoted()
 		if name, ok := decoded(c.text[key:c.pos]); !ok || !c.drops(name) {
-			if comma && !any {
+			if comma && !some {
 				c.cut(start, key)
 			}
-			any = true
+			some = true
 			c.space()
 			c.pos++ // the colon
 			c.value()

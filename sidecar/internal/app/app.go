@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,8 +22,11 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/grpcfront"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/httpfront"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/llm"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/migrate"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
@@ -51,6 +55,7 @@ type EngineOptions = engine.Options
 // Addresses are where a running sidecar answers, as host:port, and what stands behind it.
 type Addresses struct {
 	HTTP, GRPC           string
+	TLS                  bool // whether both are encrypted
 	AlphaHTTP, AlphaGRPC string
 	EngineVersion        string // as the alpha tells it
 	DataDir              string // of a private engine; empty where there is none
@@ -74,6 +79,10 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 	s := stack{log: o.Log, force: o.Force}
 	defer func() { err = errors.Join(err, s.unwind()) }()
 
+	encryption, err := cfg.TLS.Config()
+	if err != nil {
+		return err
+	}
 	// The ports first: one that is taken must fail before anything is started or written.
 	httpL, err := s.listen("http_addr", cfg.HTTPAddr)
 	if err != nil {
@@ -83,10 +92,11 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 	if err != nil {
 		return err
 	}
-	at := Addresses{HTTP: httpL.Addr().String(), GRPC: grpcL.Addr().String()}
+	at := Addresses{HTTP: httpL.Addr().String(), GRPC: grpcL.Addr().String(), TLS: encryption != nil}
 
 	var crashed <-chan struct{} // never, without an engine of ours
 	var eng *engine.Engine
+	var cdcDir string
 	if private != nil {
 		if eng, err = engine.Start(ctx, *private); err != nil {
 			return err
@@ -94,12 +104,13 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 		s.push("engine", engineTime, eng.Stop)
 		crashed = eng.Done()
 		cfg.Dgraph, cfg.DgraphHTTP = eng.GRPCAddr(), "http://"+eng.HTTPAddr()
+		cfg.DgraphTLS = config.ClientTLS{}
 		if cfg.RetrievalKey == nil {
 			if cfg.RetrievalKey, err = keyIn(eng.DataDir()); err != nil {
 				return err
 			}
 		}
-		at.DataDir, at.Tokenizer = eng.DataDir(), eng.HasTokenizer()
+		at.DataDir, at.Tokenizer, cdcDir = eng.DataDir(), eng.HasTokenizer(), eng.CDCDir()
 	}
 
 	client, err := Dial(ctx, cfg)
@@ -116,8 +127,15 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 	}
 	guard := migrate.NewGuard(migrator, o.Log)
 	s.push("guard of the schema", drainTime, background(guard.Run))
+	var cache *graphcache.Cache
+	if cfg.Cache.Mode == "on" {
+		if cache, err = newCache(cfg, client, cdcDir, o.Log); err != nil {
+			return err
+		}
+		s.push("graph cache", drainTime, background(cache.Run))
+	}
 	failed := make(chan error, 2)
-	if err := s.fronts(cfg, client, guard, &at, httpL, grpcL, failed, o); err != nil {
+	if err := s.fronts(cfg, client, guard, cache, &at, httpL, grpcL, encryption, failed, o); err != nil {
 		return err
 	}
 	o.Log.Info("ready", "http", at.HTTP, "grpc", at.GRPC, "alpha_http", at.AlphaHTTP, "alpha_grpc", at.AlphaGRPC, "engine", at.EngineVersion)
@@ -135,9 +153,17 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 	}
 }
 
-// fronts starts both fronts on one proxy.
-func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.Guard, at *Addresses, httpL, grpcL net.Listener, failed chan<- error, o Options) error {
+// fronts starts both fronts on one proxy. cache may be nil.
+func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.Guard, cache *graphcache.Cache, at *Addresses, httpL, grpcL net.Listener, encryption *tls.Config, failed chan<- error, o Options) error {
 	alpha, err := cfg.AlphaURL()
+	if err != nil {
+		return err
+	}
+	target, err := dgraph.ParseTarget(cfg.Dgraph)
+	if err != nil {
+		return err
+	}
+	alphaTLS, err := towardsCluster(cfg, target)
 	if err != nil {
 		return err
 	}
@@ -147,7 +173,25 @@ func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.
 		return err
 	}
 	metrics := telemetry.New(o.Version)
-	p, err := newProxy(cfg, client, guard, metrics)
+	ids, err := signer(cfg)
+	if err != nil {
+		return err
+	}
+	var model *llm.Client
+	if cfg.LLM.BaseURL != "" {
+		model = newModel(cfg.LLM, metrics)
+	}
+	learning, err := newFeedback(cfg, client, ids, cache, model, metrics, o.Log)
+	if err != nil {
+		return err
+	}
+	p, err := newProxy(cfg, client, ids, guard, cache, learning, metrics)
+	if err != nil {
+		return err
+	}
+	learning.Resolve = p.Named
+	s.push("feedback", drainTime, background(learning.Run))
+	evolving, err := s.evolution(cfg, client, cache, o.Log)
 	if err != nil {
 		return err
 	}
@@ -155,14 +199,21 @@ func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.
 		guard.Check(context.Background()) // bounded; the caller's going away must not cut it off
 		p.SchemaChanged()
 	}
+	var wrote func()
+	if cache != nil {
+		watch(metrics, cache)
+		wrote = cache.Wrote
+		schema := altered
+		altered = func() { schema(); cache.Altered() }
+	}
 	ranker := counted{p, metrics}
-	s.push("HTTP front", drainTime, serveHTTP(httpL, httpfront.New(httpfront.Options{
-		Alpha: alpha, Ranker: ranker, Keeper: p, Metrics: metrics, AdminNetworks: networks, QueryBytes: cfg.Limit.QueryBytes,
-		Version: o.Version, Altered: altered, Log: o.Log,
+	s.push("HTTP front", drainTime, serveHTTP(httpL, encryption, httpfront.New(httpfront.Options{
+		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: p, Feedback: learning, Evolution: evolving, Metrics: metrics, AdminNetworks: networks, QueryBytes: cfg.Limit.QueryBytes,
+		Version: o.Version, Altered: altered, Wrote: wrote, Log: o.Log,
 	}), o.Log, failed))
 	s.push("gRPC front", drainTime, serveGRPC(grpcL, grpcfront.New(grpcfront.Options{
-		Alpha: client.Conn(), Ranker: ranker, Keeper: p, Metrics: metrics, AdminNetworks: networks,
-		Altered: altered, Log: o.Log,
+		Alpha: client.Conn(), Server: encrypted(encryption), Ranker: ranker, Keeper: p, Metrics: metrics, AdminNetworks: networks,
+		Altered: altered, Wrote: wrote, Log: o.Log,
 	}), failed))
 	return nil
 }
@@ -176,7 +227,11 @@ func Dial(ctx context.Context, cfg config.Config) (*dgraph.Client, error) {
 	if cfg.Login.User != "" {
 		target.User, target.Password, target.Namespace = cfg.Login.User, cfg.Login.Password, cfg.Login.Namespace
 	}
-	client, err := dgraph.Dial(dgraph.Options{Target: target})
+	conf, err := towardsCluster(cfg, target)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dgraph.Dial(dgraph.Options{Target: target, TLS: conf})
 	if err != nil {
 		return nil, err
 	}
@@ -200,11 +255,7 @@ func RefuseSecrets(address string) error {
 
 // Migrator of the cluster behind client, as this process.
 func Migrator(client *dgraph.Client) (*migrate.Migrator, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return migrate.New(client, fmt.Sprintf("%s:%d", host, os.Getpid()), time.Now)
+	return migrate.New(client, holder(), time.Now)
 }
 
 func bringUp(ctx context.Context, client *dgraph.Client, log *slog.Logger) (*migrate.Migrator, error) {
@@ -224,7 +275,8 @@ func bringUp(ctx context.Context, client *dgraph.Client, log *slog.Logger) (*mig
 	return m, nil
 }
 
-func newProxy(cfg config.Config, client *dgraph.Client, guard *migrate.Guard, m *telemetry.Metrics) (*proxy.Proxy, error) {
+// signer makes and checks retrieval ids.
+func signer(cfg config.Config) (*token.Signer, error) {
 	key := cfg.RetrievalKey
 	if key == nil {
 		key = make([]byte, 32)
@@ -234,7 +286,11 @@ func newProxy(cfg config.Config, client *dgraph.Client, guard *migrate.Guard, m 
 	if err != nil {
 		return nil, fmt.Errorf("retrieval_key_file: %w", err)
 	}
-	return proxy.New(proxy.Options{
+	return ids, nil
+}
+
+func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard *migrate.Guard, cache *graphcache.Cache, learning *feedback.Service, m *telemetry.Metrics) (*proxy.Proxy, error) {
+	o := proxy.Options{
 		Engine: client, Own: client, Namespace: client.Namespace(),
 		IDs:     ids,
 		Dropped: guard.Notice,
@@ -242,10 +298,16 @@ func newProxy(cfg config.Config, client *dgraph.Client, guard *migrate.Guard, m 
 			Hops: cfg.Ranking.Hops, Paths: cfg.Ranking.Paths, Instances: cfg.Ranking.Instances,
 			Entities: cfg.Ranking.Entities, Alpha: cfg.Ranking.Alpha, Names: cfg.Names,
 		},
-		Budget:  proxy.Budget{Edges: cfg.Budget.Edges, Steps: cfg.Budget.Steps, Time: cfg.Budget.Time},
-		Now:     time.Now,
-		Observe: m.Stage,
-	})
+		Budget:   proxy.Budget{Edges: cfg.Budget.Edges, Steps: cfg.Budget.Steps, Time: cfg.Budget.Time},
+		Now:      time.Now,
+		Observe:  m.Stage,
+		Alpha:    learning.LearnedAlpha,
+		Remember: learning.Remember,
+	}
+	if cache != nil {
+		o.Resident = resident{cache}
+	}
+	return proxy.New(o)
 }
 
 // keyIn is the key of a private engine's retrieval ids, kept in its folder.

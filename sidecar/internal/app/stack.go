@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,16 +81,22 @@ func (s *stack) listen(field, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serveHTTP answers on l and returns how to stop. A failure goes to failed.
-func serveHTTP(l net.Listener, h *httpfront.Front, log *slog.Logger, failed chan<- error) func(context.Context) error {
+// serveHTTP answers on l, encrypted where conf is not nil, and returns how to stop. A failure
+// goes to failed.
+func serveHTTP(l net.Listener, conf *tls.Config, h *httpfront.Front, log *slog.Logger, failed chan<- error) func(context.Context) error {
 	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
+		TLSConfig:         conf,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
+	serve := server.Serve
+	if conf != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
 	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("HTTP on %s: %w", l.Addr(), err)
 		}
 	}()
@@ -136,7 +143,7 @@ type counted struct {
 func (c counted) Query(ctx context.Context, r proxy.Request) (*proxy.Response, error) {
 	a, err := c.Proxy.Query(ctx, r)
 	if err == nil && a.Retrieval != nil {
-		c.metrics.Query(a.Retrieval.Timings.RoundTrips, a.Retrieval.Partial)
+		c.metrics.Query(a.Retrieval.Timings.RoundTrips, a.Retrieval.Partial, a.Retrieval.Cache.Mode)
 	}
 	return a, err
 }
@@ -145,7 +152,7 @@ func (c counted) Query(ctx context.Context, r proxy.Request) (*proxy.Response, e
 func (c counted) Retrieve(ctx context.Context, r proxy.RetrieveRequest) (*graph.Retrieval, error) {
 	got, err := c.Proxy.Retrieve(ctx, r)
 	if err == nil {
-		c.metrics.Query(got.Timings.RoundTrips, got.Partial)
+		c.metrics.Query(got.Timings.RoundTrips, got.Partial, got.Cache.Mode)
 	}
 	return got, err
 }

@@ -120,8 +120,9 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(c.upCommand(), c.serveCommand(), c.loadCommand(), c.retrieveCommand(),
-		c.migrateCommand(), c.configCommand(), c.versionCommand())
+	root.AddCommand(c.upCommand(), c.serveCommand(), c.loadCommand(), c.generateCommand(), c.retrieveCommand(), c.askCommand(), c.judgeCommand(),
+		c.rateCommand(), c.explainCommand(), c.scoresCommand(),
+		c.evolveCommand(), c.runsCommand(), c.migrateCommand(), c.configCommand(), c.versionCommand())
 	return root
 }
 
@@ -188,6 +189,8 @@ var flagOf = map[string]struct{ name, usage string }{
 	"grpc_addr":           {"grpc", "`host:port` where Dgraph's gRPC is served (default 127.0.0.1:9180)"},
 	"log.level":           {"log-level", "debug, info, warn or error (default info)"},
 	"log.format":          {"log-format", "text or json (default text)"},
+	"llm.base_url":        {"llm-url", "`URL` of an OpenAI-compatible server whose chat model answers and judges, for instance http://127.0.0.1:11434/v1"},
+	"llm.model":           {"llm-model", "`name` of the model on that server"},
 	"login.user":          {"user", "the sidecar's own `user` on a cluster with access control"},
 	"login.password_file": {"password-file", "`file` with that user's password"},
 }

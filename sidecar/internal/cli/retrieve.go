@@ -5,12 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -21,22 +18,6 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 )
 
-// question is the body of POST /evorag/v1/retrieve, as that service documents it.
-type question struct {
-	Question  string   `json:"question"`
-	Entities  []string `json:"entities,omitempty"`
-	Count     int      `json:"entity_count,omitempty"`
-	Hops      int      `json:"hops,omitempty"`
-	Paths     int      `json:"paths,omitempty"`
-	Instances int      `json:"instances,omitempty"`
-	Fanout    int      `json:"fanout,omitempty"`
-	Alpha     *float64 `json:"alpha,omitempty"`
-	Bundle    *bool    `json:"bundle,omitempty"`
-	Via       []string `json:"via,omitempty"`
-	Hidden    bool     `json:"hidden,omitempty"`
-	Explain   bool     `json:"explain,omitempty"`
-}
-
 const (
 	defaultServer = "http://127.0.0.1:8180"
 	retrieveTime  = time.Minute
@@ -45,10 +26,8 @@ const (
 
 func (c *command) retrieveCommand() *cobra.Command {
 	var (
-		q                         question
-		server, output, tokenFile string
-		alpha                     float64
-		bundle                    bool
+		q      questionFlags
+		output string
 	)
 	cmd := &cobra.Command{
 		Use: `retrieve "QUESTION"`, Short: "Ask a running sidecar for the ranked paths to a question", Args: c.one("one question"),
@@ -59,90 +38,47 @@ func (c *command) retrieveCommand() *cobra.Command {
 			if !ok {
 				return usageError{fmt.Errorf("--output is %q; write table, json or context", output), cmd.CommandPath()}
 			}
-			q.Question = args[0]
-			if cmd.Flags().Changed("alpha") {
-				q.Alpha = &alpha
-			}
-			if cmd.Flags().Changed("bundle") {
-				q.Bundle = &bundle
-			}
-			server = cmp.Or(server, c.Env(config.EnvPrefix+"SERVER"), defaultServer)
-			body, err := ask(cmd.Context(), server, tokenFile, q)
+			body, err := c.retrieve(cmd.Context(), &q, q.asked(cmd, args[0]))
 			if err != nil {
 				return err
 			}
 			return show(body)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&server, "server", "", "`URL` of the sidecar (default: DGRAPH_EVORAG_SERVER, else "+defaultServer+")")
-	f.StringVarP(&output, "output", "o", "table", "table, json or context (numbered text for a prompt)")
-	f.StringVar(&tokenFile, "token-file", "", "`file` with an access token, for a cluster with access control")
-	f.StringArrayVar(&q.Entities, "entity", nil, "start `node`, a name or uid; may be repeated (default: those that the question names)")
-	f.IntVar(&q.Count, "entities", 0, "how many start nodes to take from the question")
-	f.IntVar(&q.Hops, "hops", 0, "longest path, 1 to 6")
-	f.IntVar(&q.Paths, "paths", 0, "results for each start node")
-	f.IntVar(&q.Instances, "instances", 0, "paths shown of each result")
-	f.IntVar(&q.Fanout, "fanout", 0, "edges followed from one node by one predicate")
-	f.Float64Var(&alpha, "alpha", 0, "share of what was learned, 0 to 1")
-	f.BoolVar(&bundle, "bundle", true, "false: single paths instead of bundles of paths along the same relations")
-	f.StringSliceVar(&q.Via, "via", nil, "`predicates` to follow, ~pred for backwards (default: all)")
-	f.BoolVar(&q.Hidden, "hidden", false, "show suppressed edges too")
-	f.BoolVar(&q.Explain, "explain", false, "show the named parts of each z")
+	q.addTo(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, json or context (numbered text for a prompt)")
+	cmd.Flags().BoolVar(&q.Explain, "explain", false, "show the named parts of each z")
 	return cmd
 }
 
-// ask posts the question and returns the answer's JSON.
-func ask(ctx context.Context, server, tokenFile string, q question) ([]byte, error) {
-	base, err := url.Parse(server)
-	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("the server %q is not a URL; write one like %s", server, defaultServer)
-	}
-	body, err := json.Marshal(q)
-	if err != nil {
-		return nil, err
-	}
+// retrieve posts the question and returns the answer's JSON.
+func (c *command) retrieve(ctx context.Context, f *questionFlags, q question) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, retrieveTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base.JoinPath("/evorag/v1/retrieve").String(), bytes.NewReader(body))
+	resp, err := c.postQuestion(ctx, "/evorag/v1/retrieve", f, q)
 	if err != nil {
 		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if tokenFile != "" {
-		token, err := os.ReadFile(tokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("--token-file: %w", err)
-		}
-		req.Header.Set("X-Dgraph-AccessToken", strings.TrimSpace(string(token)))
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		var at *url.Error
-		if errors.As(err, &at) {
-			err = at.Err
-		}
-		return nil, fmt.Errorf("no sidecar answers at %s (%w); start one with dgraph-evorag up, or name another with --server", server, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, largestAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, refusal(server, resp.StatusCode, answer)
-	}
 	return answer, nil
 }
 
-func refusal(server string, code int, body []byte) error {
-	var e struct {
-		Error struct{ Message string }
+// postQuestion sends a question to one of the services that take one.
+func (c *command) postQuestion(ctx context.Context, path string, f *questionFlags, q question) (*http.Response, error) {
+	header, err := secretHeader("--token-file", f.tokenFile, "X-Dgraph-AccessToken", "")
+	if err != nil {
+		return nil, err
 	}
-	if json.Unmarshal(body, &e) == nil && e.Error.Message != "" {
-		return errors.New(e.Error.Message)
-	}
-	return fmt.Errorf("%s answered %d %s: is that a dgraph-evorag sidecar?", server, code, http.StatusText(code))
+	return post(ctx, c.server(f.server), path, header, q)
+}
+
+// server is the sidecar that is meant: the flag's, the environment's, or the default.
+func (c *command) server(flag string) string {
+	return cmp.Or(flag, c.Env(config.EnvPrefix+"SERVER"), defaultServer)
 }
 
 func (c *command) printJSON(answer []byte) error {

@@ -26,7 +26,7 @@ func (c *command) serveCommand() *cobra.Command {
 			return app.Serve(cmd.Context(), cfg, app.Options{Version: c.Version, Log: log, Ready: c.banner, Force: c.force})
 		},
 	}
-	s.addTo(cmd, "dgraph", "dgraph_http", "http_addr", "grpc_addr", "login.user", "login.password_file", "log.level", "log.format")
+	s.addTo(cmd, "dgraph", "dgraph_http", "http_addr", "grpc_addr", "login.user", "login.password_file", "llm.base_url", "llm.model", "log.level", "log.format")
 	return cmd
 }
 
@@ -34,12 +34,16 @@ func (c *command) serveCommand() *cobra.Command {
 func (c *command) banner(at app.Addresses) {
 	row := func(name, text string) { fmt.Fprintf(c.Out, "  %-9s %s\n", name, text) }
 	fmt.Fprintf(c.Out, "dgraph-evorag %s in front of Dgraph %s\n", c.Version, at.EngineVersion)
-	row("HTTP", "http://"+at.HTTP+"   (alpha "+at.AlphaHTTP+")")
+	scheme := "http://"
+	if at.TLS {
+		scheme = "https://"
+	}
+	row("HTTP", scheme+at.HTTP+"   (alpha "+at.AlphaHTTP+")")
 	row("gRPC", at.GRPC+"   (alpha "+at.AlphaGRPC+"), for dgo and other clients")
-	row("Ratel", "enter http://"+at.HTTP+" as the server")
+	row("Ratel", "enter "+scheme+at.HTTP+" as the server")
 	if at.DataDir != "" {
 		row("data", at.DataDir+"   (logs there too)")
 	}
-	row("try", `dgraph-evorag retrieve --server http://`+at.HTTP+` "your question"`)
+	row("try", `dgraph-evorag retrieve --server `+scheme+at.HTTP+` "your question"`)
 	row("stop", "Ctrl-C")
 }

@@ -67,6 +67,11 @@ func row(b *strings.Builder, res graph.Result, width int) {
 		}
 		wrap(b, strings.Repeat(" ", indent), indent, parts, ", ", width)
 	}
+	for _, t := range best.Triplets {
+		if t.Via != "" {
+			wrap(b, strings.Repeat(" ", indent), indent, append([]string{"shortcut for"}, strings.Fields(printable(t.Via))...), " ", width)
+		}
+	}
 	if others := ends(res); len(others) > 0 {
 		fit(b, others, res.Total-1, width)
 	}

@@ -27,13 +27,21 @@ type Config struct {
 	RetrievalKeyFile string `yaml:"retrieval_key_file"`
 	RetrievalKey     []byte `yaml:"-"`
 
-	Names   []string `yaml:"names"` // predicates that hold a node's display name, best first
-	Login   Login    `yaml:"login"`
-	Access  Access   `yaml:"access"`
-	Ranking Ranking  `yaml:"ranking"`
-	Budget  Budget   `yaml:"budget"`
-	Limit   Limit    `yaml:"limit"`
-	Log     Log      `yaml:"log"`
+	TLS       ServerTLS `yaml:"tls"`        // of the fronts
+	DgraphTLS ClientTLS `yaml:"dgraph_tls"` // towards the cluster
+
+	Names     []string  `yaml:"names"` // predicates that hold a node's display name, best first
+	Login     Login     `yaml:"login"`
+	Access    Access    `yaml:"access"`
+	Ranking   Ranking   `yaml:"ranking"`
+	Budget    Budget    `yaml:"budget"`
+	Cache     Cache     `yaml:"cache"`
+	LLM       LLM       `yaml:"llm"`
+	Judge     Judge     `yaml:"judge"`
+	Feedback  Feedback  `yaml:"feedback"`
+	Evolution Evolution `yaml:"evolution"`
+	Limit     Limit     `yaml:"limit"`
+	Log       Log       `yaml:"log"`
 }
 
 // Login is the sidecar's own account on a cluster with access control. Without a user it
@@ -70,6 +78,37 @@ type Budget struct {
 	Time  time.Duration `yaml:"time"`
 }
 
+// Cache is the graph that is held in memory to search in.
+type Cache struct {
+	Mode     string        `yaml:"mode"`      // on; off: every search reads the engine level by level
+	MemoryMB int           `yaml:"memory_mb"` // a larger graph is not held
+	Refresh  time.Duration `yaml:"refresh"`   // without a change feed: how old it may become before it is read anew
+}
+
+// LLM is the chat model: any server that speaks OpenAI's API. Without a base_url there is
+// none: questions are not answered, and nothing is judged by a model.
+type LLM struct {
+	BaseURL        string        `yaml:"base_url"`     // for instance http://127.0.0.1:11434/v1
+	Model          string        `yaml:"model"`        // as that server names it
+	APIKeyFile     string        `yaml:"api_key_file"` // for servers that want a key
+	Timeout        time.Duration `yaml:"timeout"`      // longest silence of the server
+	Retries        int           `yaml:"retries"`      // after a failed attempt, 0..10
+	CallsPerMinute int           `yaml:"calls_per_minute"`
+	CallsPerHour   int           `yaml:"calls_per_hour"`
+	TokensPerHour  int           `yaml:"tokens_per_hour"`
+	MaxTokens      int           `yaml:"max_tokens"`      // of an answer
+	ContextBytes   int           `yaml:"context_bytes"`   // of paths in a prompt
+	ResponseFormat string        `yaml:"response_format"` // json_schema, json_object or text: what the server knows
+
+	// APIKey comes from APIKeyFile or DGRAPH_EVORAG_LLM_API_KEY.
+	APIKey string `yaml:"-"`
+}
+
+// Judge says how much the model rates by itself.
+type Judge struct {
+	Share float64 `yaml:"share"` // of the answers of /evorag/v1/ask and the chat, 0..1
+}
+
 // Limit bounds what the fronts accept.
 type Limit struct {
 	QueryBytes int64 `yaml:"query_bytes"` // HTTP body of a query that carries the directive
@@ -91,8 +130,15 @@ func Default() Config {
 		Access:   Access{AdminNetworks: []string{"127.0.0.0/8", "::1/128"}},
 		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5},
 		Budget:   Budget{Edges: 200_000, Steps: 2_000_000, Time: 5 * time.Second},
-		Limit:    Limit{QueryBytes: 16 << 20},
-		Log:      Log{Level: "info", Format: "text"},
+		Cache:    Cache{Mode: "on", MemoryMB: 1024, Refresh: 30 * time.Second},
+		LLM: LLM{
+			Timeout: time.Minute, Retries: 3, CallsPerMinute: 120, CallsPerHour: 2000, TokensPerHour: 5_000_000,
+			MaxTokens: 1024, ContextBytes: 24_000, ResponseFormat: "json_schema",
+		},
+		Feedback:  defaultFeedback(),
+		Evolution: defaultEvolution(),
+		Limit:     Limit{QueryBytes: 16 << 20},
+		Log:       Log{Level: "info", Format: "text"},
 	}
 }
 
@@ -131,6 +177,8 @@ func (c Config) Verify() error {
 	if _, err := c.Access.Networks(); err != nil {
 		faults = append(faults, err)
 	}
+	c.TLS.faults(bad)
+	c.DgraphTLS.faults(bad)
 	if c.Login.User == "" && c.Login.PasswordFile != "" {
 		bad("login.user", "", "the user that login.password_file belongs to")
 	}
@@ -146,6 +194,22 @@ func (c Config) Verify() error {
 	if c.Budget.Time <= 0 {
 		bad("budget.time", c.Budget.Time, "a duration above zero, for instance 5s")
 	}
+	if !slices.Contains([]string{"on", "off"}, c.Cache.Mode) {
+		bad("cache.mode", c.Cache.Mode, "on or off")
+	}
+	within("cache.memory_mb", c.Cache.MemoryMB, 1, 1_000_000)
+	if c.Cache.Refresh < time.Second {
+		bad("cache.refresh", c.Cache.Refresh, "a duration from 1s on")
+	}
+	c.LLM.verify(bad, within)
+	if !(c.Judge.Share >= 0 && c.Judge.Share <= 1) {
+		bad("judge.share", c.Judge.Share, "a number from 0 to 1")
+	}
+	if c.Judge.Share > 0 && c.LLM.BaseURL == "" {
+		bad("judge.share", c.Judge.Share, "0, or set llm.base_url and llm.model")
+	}
+	c.Feedback.verify(bad, within)
+	c.Evolution.verify(bad, within)
 	if c.Limit.QueryBytes < 1024 {
 		bad("limit.query_bytes", c.Limit.QueryBytes, "a number from 1024 on")
 	}
@@ -156,6 +220,29 @@ func (c Config) Verify() error {
 		bad("log.format", c.Log.Format, "text or json")
 	}
 	return errors.Join(faults...)
+}
+
+func (l LLM) verify(bad func(field string, value any, write string), within func(field string, v, lo, hi int)) {
+	if l.BaseURL != "" {
+		if u, err := url.Parse(l.BaseURL); err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
+			bad("llm.base_url", redacted(l.BaseURL), "a URL like http://127.0.0.1:11434/v1, without a key in it")
+		}
+		if l.Model == "" {
+			bad("llm.model", "", "the model's name as the server at llm.base_url has it")
+		}
+	}
+	if l.Timeout <= 0 {
+		bad("llm.timeout", l.Timeout, "a duration above zero, for instance 1m")
+	}
+	within("llm.retries", l.Retries, 0, 10)
+	within("llm.calls_per_minute", l.CallsPerMinute, 1, 1_000_000)
+	within("llm.calls_per_hour", l.CallsPerHour, 1, 100_000_000)
+	within("llm.tokens_per_hour", l.TokensPerHour, 1, 1_000_000_000)
+	within("llm.max_tokens", l.MaxTokens, 1, 1_000_000)
+	within("llm.context_bytes", l.ContextBytes, 1000, 10_000_000)
+	if !slices.Contains([]string{"json_schema", "json_object", "text"}, l.ResponseFormat) {
+		bad("llm.response_format", l.ResponseFormat, "json_schema, json_object or text")
+	}
 }
 
 // Networks are AdminNetworks, parsed. A single address is a network of one.
@@ -177,8 +264,9 @@ func (a Access) Networks() ([]netip.Prefix, error) {
 	return nets, nil
 }
 
-// AlphaURL is DgraphHTTP or, where that is empty, http on the gRPC host with its port minus
-// 1000: Dgraph shifts all ports of an alpha together (8080 and 9080, 18080 and 19080).
+// AlphaURL is DgraphHTTP or, where that is empty, the gRPC host with its port minus 1000:
+// Dgraph shifts all ports of an alpha together (8080 and 9080, 18080 and 19080), and encrypts
+// all or none.
 func (c Config) AlphaURL() (*url.URL, error) {
 	if c.DgraphHTTP != "" {
 		return url.Parse(c.DgraphHTTP)
@@ -191,7 +279,20 @@ func (c Config) AlphaURL() (*url.URL, error) {
 	if err != nil || n <= 1000 {
 		return nil, fmt.Errorf("dgraph_http can't be told from dgraph %q; write dgraph_http, for instance http://%s", redacted(c.Dgraph), net.JoinHostPort(host, "8080"))
 	}
-	return &url.URL{Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(n-1000))}, nil
+	scheme := "http"
+	if c.DgraphTLS != (ClientTLS{}) || sslMode(c.Dgraph) != "" {
+		scheme = "https"
+	}
+	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, strconv.Itoa(n-1000))}, nil
+}
+
+// sslMode is what the address says of encryption, empty for none.
+func sslMode(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.Query().Get("sslmode") == "disable" {
+		return ""
+	}
+	return u.Query().Get("sslmode")
 }
 
 // hostPort takes host and port out of "host[:port]" or "dgraph://[user:pass@]host[:port][?...]";

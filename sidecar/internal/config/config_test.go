@@ -71,6 +71,11 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		"a network that is none":       {flags: map[string]string{"access.admin_networks": "everyone"}, want: `access.admin_networks has "everyone"; write a network like 10.0.0.0/8`},
 		"an HTTP address of no scheme": {flags: map[string]string{"dgraph_http": "localhost:8080"}, want: `dgraph_http is "localhost:8080"; write a URL like http://host:8080`},
 		"a password file without user": {flags: map[string]string{"login.password_file": "x"}, want: `login.user is ""; write the user`},
+		"a model's key in its URL":     {flags: map[string]string{"llm.base_url": "http://me:secret@h/v1", "llm.model": "m"}, want: `llm.base_url is "http://…@h/v1"; write a URL like http://127.0.0.1:11434/v1`},
+		"a server without a model":     {flags: map[string]string{"llm.base_url": "http://h/v1"}, want: `llm.model is ""; write the model's name`},
+		"a missing key of a model":     {flags: map[string]string{"llm.api_key_file": "/nope"}, want: `llm.api_key_file: open /nope`},
+		"a format nobody knows":        {flags: map[string]string{"llm.response_format": "xml"}, want: `llm.response_format is "xml"; write json_schema, json_object or text`},
+		"a judge without a model":      {flags: map[string]string{"judge.share": "0.1"}, want: `judge.share is "0.1"; write 0, or set llm.base_url and llm.model`},
 		"a password in a bad address":  {flags: map[string]string{"dgraph": "dgraph://u:secret@:1"}, want: `dgraph is "dgraph://…@:1"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,4 +147,16 @@ func TestTheAlphasHTTPAddressFollowsItsGRPCPort(t *testing.T) {
 			require.Equal(t, c.want, u.String())
 		})
 	}
+}
+
+func TestTheModelsKeyComesFromFileOrEnvironmentAndIsNeverPrinted(t *testing.T) {
+	c, err := config.Load(config.Sources{Env: env(map[string]string{"DGRAPH_EVORAG_LLM_API_KEY": "sk-env", "DGRAPH_EVORAG_LLM_BASE_URL": "http://h/v1", "DGRAPH_EVORAG_LLM_MODEL": "m"})})
+	require.NoError(t, err)
+	require.Equal(t, "sk-env", c.LLM.APIKey)
+	c, err = config.Load(config.Sources{Flags: map[string]string{"llm.api_key_file": write(t, "key", "sk-file\n")}})
+	require.NoError(t, err)
+	require.Equal(t, "sk-file", c.LLM.APIKey)
+	text, err := c.YAML()
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "sk-file")
 }

@@ -47,6 +47,7 @@ func Load(s Sources) (Config, error) {
 			}
 		}
 		c.Login.Password = s.Env(EnvPrefix + "LOGIN_PASSWORD")
+		c.LLM.APIKey = s.Env(EnvPrefix + "LLM_API_KEY")
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.Flags)) {
 		if err := c.Set(path, s.Flags[path]); err != nil {
@@ -68,6 +69,13 @@ func (c *Config) readSecrets() error {
 		}
 		c.Login.Password = strings.TrimRight(string(b), "\r\n")
 	}
+	if c.LLM.APIKeyFile != "" {
+		b, err := os.ReadFile(c.LLM.APIKeyFile)
+		if err != nil {
+			return fmt.Errorf("llm.api_key_file: %w", err)
+		}
+		c.LLM.APIKey = strings.TrimSpace(string(b))
+	}
 	if c.RetrievalKeyFile != "" {
 		b, err := os.ReadFile(c.RetrievalKeyFile)
 		if err != nil {
@@ -75,7 +83,7 @@ func (c *Config) readSecrets() error {
 		}
 		c.RetrievalKey = bytes.TrimRight(b, "\r\n")
 	}
-	return nil
+	return c.Feedback.readSecrets()
 }
 
 // Set gives one field, named by its path ("log.level"), the value that the text says.

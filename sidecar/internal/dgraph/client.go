@@ -46,7 +46,7 @@ func Dial(opts Options) (*Client, error) {
 	transport := insecure.NewCredentials()
 	conf := opts.TLS
 	if conf == nil {
-		conf = opts.Target.tls()
+		conf = opts.Target.TLS()
 	}
 	if conf != nil {
 		transport = credentials.NewTLS(conf)

@@ -2,9 +2,12 @@ package dgraph
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dgraph-io/dgo/v230/protos/api"
 	"google.golang.org/grpc"
@@ -14,13 +17,16 @@ import (
 )
 
 // session is the engine as the sidecar itself: it logs in when a user is configured, and
-// again when its token has expired.
+// again before its token expires. Where the clocks differ too much for that, it does so when
+// the engine says that the token has expired; but not every call says it (CommitOrAbort
+// doesn't).
 type session struct {
 	api.DgraphClient
 	target Target
 
-	mu  sync.Mutex
-	jwt api.Jwt
+	mu    sync.Mutex
+	jwt   api.Jwt
+	renew time.Time // when the token has a quarter of its life left; zero: not known
 }
 
 // Query runs as the sidecar.
@@ -35,9 +41,11 @@ func (s *session) Alter(ctx context.Context, op *api.Operation, opts ...grpc.Cal
 
 // CommitOrAbort runs as the sidecar.
 func (s *session) CommitOrAbort(ctx context.Context, txn *api.TxnContext, opts ...grpc.CallOption) (*api.TxnContext, error) {
-	return authenticated(ctx, s, func(ctx context.Context) (*api.TxnContext, error) {
+	done, err := authenticated(ctx, s, func(ctx context.Context) (*api.TxnContext, error) {
 		return s.DgraphClient.CommitOrAbort(ctx, txn, opts...)
 	})
+	noteCommit(ctx, done)
+	return done, err
 }
 
 // authenticated sends the call with the session's token and, when the engine says that it
@@ -76,15 +84,16 @@ func (s *session) cloudKeys(md metadata.MD) {
 	}
 }
 
-// token is the access token, "" where no user is configured. A token equal to stale is
-// renewed: by the refresh token while that is good, else by the password.
+// token is the access token, "" where no user is configured. A token that is equal to stale,
+// or about to expire, is renewed: by the refresh token while that is good, else by the password.
 func (s *session) token(ctx context.Context, stale string) (string, error) {
 	if s.target.User == "" {
 		return "", nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.jwt.AccessJwt != "" && s.jwt.AccessJwt != stale {
+	aging := !s.renew.IsZero() && time.Now().After(s.renew)
+	if s.jwt.AccessJwt != "" && s.jwt.AccessJwt != stale && !aging {
 		return s.jwt.AccessJwt, nil
 	}
 	if s.jwt.RefreshJwt != "" {
@@ -109,7 +118,30 @@ func (s *session) login(ctx context.Context, req *api.LoginRequest) error {
 		return fmt.Errorf("the engine's login answer is not readable: %w", err)
 	}
 	s.jwt.AccessJwt, s.jwt.RefreshJwt = jwt.AccessJwt, jwt.RefreshJwt
+	s.renew = renewal(jwt.AccessJwt, time.Now())
 	return nil
+}
+
+// renewal is when three quarters of a fresh token's life are over; zero where the token
+// doesn't say when it ends, or ends before now by our clock.
+func renewal(token string, now time.Time) time.Time {
+	_, rest, _ := strings.Cut(token, ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	b, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return time.Time{}
+	}
+	var claims struct {
+		Exp float64 `json:"exp"` // seconds since 1970, RFC 7519
+	}
+	if json.Unmarshal(b, &claims) != nil {
+		return time.Time{}
+	}
+	life := time.Unix(int64(claims.Exp), 0).Sub(now)
+	if life <= 0 {
+		return time.Time{}
+	}
+	return now.Add(life * 3 / 4)
 }
 
 func expired(err error) bool {

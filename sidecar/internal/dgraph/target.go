@@ -126,8 +126,8 @@ func (t Target) String() string {
 	return s
 }
 
-// tls gives the configuration for SSLMode, nil for plain text.
-func (t Target) tls() *tls.Config {
+// TLS gives the configuration for SSLMode, nil for plain text.
+func (t Target) TLS() *tls.Config {
 	switch t.SSLMode {
 	case SSLRequire:
 		return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // what sslmode=require means

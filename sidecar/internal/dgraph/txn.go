@@ -27,14 +27,33 @@ const (
 // error of fn or of the commit ends the transaction and is returned; fn must hold its
 // effects back until RunTx returns nil.
 func (c *Client) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error {
-	return retry(ctx, aborted, func() error {
+	_, err := c.RunTxAt(ctx, fn)
+	return err
+}
+
+// RunTxAt is RunTx that tells the timestamps of what was committed. CommitTS is 0 where
+// nothing was written.
+func (c *Client) RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (at graph.Txn, err error) {
+	err = retry(ctx, aborted, func() error {
+		at = graph.Txn{}
 		txn := c.own.NewTxn()
 		defer func() { _ = txn.Discard(context.WithoutCancel(ctx)) }() // a no-op after the commit
-		if err := fn(ctx, tx{txn}); err != nil {
+		if err := fn(ctx, &tx{txn, &at}); err != nil {
 			return err
 		}
-		return txn.Commit(ctx)
+		return txn.Commit(context.WithValue(ctx, commitKey{}, &at))
 	})
+	return at, err
+}
+
+// commitKey is where dgo, which keeps a commit's timestamp to itself, lets us look for it:
+// the context that it hands to the session.
+type commitKey struct{}
+
+func noteCommit(ctx context.Context, committed *api.TxnContext) {
+	if at, ok := ctx.Value(commitKey{}).(*graph.Txn); ok {
+		at.CommitTS = committed.GetCommitTs()
+	}
 }
 
 // Alter changes the schema. The engine refuses while another change or a transaction is in
@@ -58,21 +77,28 @@ func (c *Client) alter(ctx context.Context, op *api.Operation) error {
 }
 
 // tx is graph.Tx over dgo.
-type tx struct{ txn *dgo.Txn }
+type tx struct {
+	txn *dgo.Txn
+	at  *graph.Txn
+}
 
-func (t tx) Query(ctx context.Context, text string, vars map[string]string) ([]byte, error) {
+func (t *tx) StartTS() uint64 { return t.at.StartTS }
+
+func (t *tx) Query(ctx context.Context, text string, vars map[string]string) ([]byte, error) {
 	resp, err := t.txn.QueryWithVars(ctx, text, vars)
 	if err != nil {
 		return nil, err
 	}
+	t.at.StartTS = resp.GetTxn().GetStartTs()
 	return resp.GetJson(), nil
 }
 
-func (t tx) Set(ctx context.Context, nquads []byte) (map[string]graph.UID, error) {
+func (t *tx) Set(ctx context.Context, nquads []byte) (map[string]graph.UID, error) {
 	resp, err := t.txn.Mutate(ctx, &api.Mutation{SetNquads: nquads})
 	if err != nil {
 		return nil, err
 	}
+	t.at.StartTS = resp.GetTxn().GetStartTs()
 	uids := make(map[string]graph.UID, len(resp.GetUids()))
 	for name, text := range resp.GetUids() {
 		uid, err := graph.ParseUID(text)
@@ -84,8 +110,11 @@ func (t tx) Set(ctx context.Context, nquads []byte) (map[string]graph.UID, error
 	return uids, nil
 }
 
-func (t tx) Delete(ctx context.Context, nquads []byte) error {
-	_, err := t.txn.Mutate(ctx, &api.Mutation{DelNquads: nquads})
+func (t *tx) Delete(ctx context.Context, nquads []byte) error {
+	resp, err := t.txn.Mutate(ctx, &api.Mutation{DelNquads: nquads})
+	if err == nil {
+		t.at.StartTS = resp.GetTxn().GetStartTs()
+	}
 	return err
 }
 

@@ -36,7 +36,8 @@ type Options struct {
 	Progress func(line string)
 	// StartTimeout bounds Start; 0: five minutes, since an alpha may replay a long log.
 	StartTimeout time.Duration
-	// StopGrace is how long the alpha may take to end by itself; 0: 30 seconds.
+	// StopGrace is how long the alpha may take to end by itself; 0: 10 seconds. It usually takes
+	// one, but v25.4.0 may never end after a drop_all.
 	StopGrace time.Duration
 }
 
@@ -74,7 +75,7 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 		o.StartTimeout = 5 * time.Minute
 	}
 	if o.StopGrace == 0 {
-		o.StopGrace = 30 * time.Second
+		o.StopGrace = 10 * time.Second
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.StartTimeout,
 		fmt.Errorf("the engine wasn't ready within %v; look into the logs in %s", o.StartTimeout, o.DataDir))
@@ -313,7 +314,7 @@ func (e *Engine) endChildren(ctx context.Context) error {
 		alphaErr = e.alpha.stop(ctx, e.grace)
 	}
 	if e.zero != nil {
-		if zeroErr = e.zero.stop(ctx, min(e.grace, zeroGrace)); errors.Is(zeroErr, errKilled) {
+		if zeroErr = e.zero.stop(ctx, min(e.grace, zeroGrace)); errors.Is(zeroErr, ErrKilled) {
 			zeroErr = nil
 		}
 	}

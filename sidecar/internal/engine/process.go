@@ -64,7 +64,9 @@ func startProcess(f *folder, name, bin string, args ...string) (*process, error)
 	return p, nil
 }
 
-var errKilled = errors.New("didn't stop in time and was killed")
+// ErrKilled is in the chain of Stop's error when a child did not end by itself in time. Nothing
+// that was committed is lost.
+var ErrKilled = errors.New("didn't stop in time and was killed")
 
 // stop asks the child to end and kills it when the grace or ctx is over.
 func (p *process) stop(ctx context.Context, grace time.Duration) error {
@@ -88,7 +90,7 @@ func (p *process) stop(ctx context.Context, grace time.Duration) error {
 	if errors.Is(killErr, os.ErrProcessDone) {
 		return nil
 	}
-	return fmt.Errorf("the %s %w; what was committed is in its log and comes back at the next start", p.name, errKilled)
+	return fmt.Errorf("the %s %w; what was committed is in its log and comes back at the next start", p.name, ErrKilled)
 }
 
 // ended describes a child that ended by itself.

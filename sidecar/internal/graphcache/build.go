@@ -38,7 +38,7 @@ type edge struct {
 	score        float64
 }
 
-// newBuilder starts a graph over the user's uid predicates of a schema.
+// newBuilder starts a graph over a schema's uid predicates: the user's, and shortcuts.
 func newBuilder(s graph.Schema, names []string, labels map[string]string, hash *relevance.Hash, budget int64) *builder {
 	b := &builder{labels: labels, hash: hash, budget: budget, ids: map[graph.UID]search.Node{}}
 	b.predicates, b.names = predicatesOf(s), namesIn(s, names)
@@ -47,7 +47,7 @@ func newBuilder(s graph.Schema, names []string, labels map[string]string, hash *
 
 func predicatesOf(s graph.Schema) []predicate {
 	var out []predicate
-	for _, name := range s.UIDPredicates() { // sorted
+	for _, name := range s.PathPredicates() { // sorted
 		out = append(out, predicate{name, s.Predicates[name].List})
 	}
 	return out
@@ -82,9 +82,10 @@ func (b *builder) edge(p uint32, head, object graph.UID, c graph.Contribution) {
 	}
 }
 
-// name takes in what a node is called. The best name predicate comes first and wins.
+// name takes in what a node is called, also one without edges: a search that starts there is
+// known to find nothing. The best name predicate comes first and wins.
 func (b *builder) name(u graph.UID, name string) {
-	if id, ok := b.ids[u]; ok && !b.named[id] {
+	if id := b.node(u); !b.named[id] {
 		b.called[id], b.named[id] = strings.Clone(name), true
 		b.letters += int64(len(name))
 	}
@@ -107,6 +108,7 @@ func (b *builder) estimate() int64 {
 
 // done is the finished graph.
 func (b *builder) done(asOf time.Time) *Graph {
+	b.sortByHub()
 	g := &Graph{
 		names: b.names, predicates: b.predicates, labels: b.labels, asOf: asOf,
 		ids: &ids{of: b.ids}, nodes: len(b.uids), edges: len(b.edges), scored: len(b.edges),
@@ -143,6 +145,25 @@ func (b *builder) done(asOf time.Time) *Graph {
 func raise(maxSc []float64, forward search.Rel, score float64) {
 	sc := score / graph.MaxScore
 	maxSc[forward], maxSc[forward+1] = max(maxSc[forward], sc), max(maxSc[forward+1], sc)
+}
+
+// sortByHub gives the edges at a node with many of them ids in a row, so that a search that
+// goes through all of them reads their scores in the order of memory.
+func (b *builder) sortByHub() {
+	degree := make([]uint32, len(b.uids))
+	for _, e := range b.edges {
+		degree[e.head]++
+		degree[e.object]++
+	}
+	hub := func(e edge) search.Node {
+		if degree[e.head] > degree[e.object] {
+			return e.head
+		}
+		return e.object
+	}
+	slices.SortFunc(b.edges, func(x, y edge) int {
+		return cmp.Or(cmp.Compare(hub(x), hub(y)), cmp.Compare(x.predicate, y.predicate), cmp.Compare(x.head, y.head), cmp.Compare(x.object, y.object))
+	})
 }
 
 // rows lays out the steps of all nodes in one array.

@@ -34,6 +34,7 @@ type Cache struct {
 	read    atomic.Int64          // of them, those that current has in any case
 	quick   atomic.Bool           // the whole graph is read within quickFill
 	wake    chan struct{}
+	fast    time.Duration // what counts as quick
 
 	mu      sync.Mutex
 	pending *dirty
@@ -62,7 +63,7 @@ type Status struct {
 
 // New makes a Cache that is empty until Run has filled it.
 func New(o Options) *Cache {
-	return &Cache{Options: o, wake: make(chan struct{}, 1), pending: newDirty(), status: Status{State: Filling}}
+	return &Cache{Options: o, wake: make(chan struct{}, 1), fast: quickFill, pending: newDirty(), status: Status{State: Filling}}
 }
 
 // Graph is the newest state of a namespace's graph; false where there is none to go by.
@@ -221,7 +222,7 @@ func (k *keeper) fill(ctx context.Context) error {
 	k.synced, k.latest, k.since = at, at, k.began
 	k.others = map[string]bool{}
 	first := k.current.Swap(g) == nil
-	k.quick.Store(k.took < quickFill)
+	k.quick.Store(k.took < k.fast)
 	k.read.Store(writes)
 	k.set(Resident, g.Edges())
 	level := slog.LevelDebug

@@ -201,6 +201,9 @@ func (e *editor) row(n search.Node, gone, come []search.Step) {
 
 // rename gives nodes their names; new ones count as changed with or without one.
 func (e *editor) rename(names map[graph.UID]string, hash *relevance.Hash) {
+	for _, u := range slices.Sorted(maps.Keys(names)) {
+		e.node(u, names[u] != "")
+	}
 	var changed []search.Node
 	for n := e.first; int(n) < e.nodes; n++ {
 		changed = append(changed, n)

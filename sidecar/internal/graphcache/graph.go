@@ -90,7 +90,7 @@ func (g *Graph) CompareRels(a, b search.Rel) int {
 	return strings.Compare(g.predicates[a/2].name, g.predicates[b/2].name)
 }
 
-// Node finds a node by its uid; false for one that no edge touches.
+// Node finds a node by its uid; false for one that has neither a name nor an edge.
 func (g *Graph) Node(u graph.UID) (search.Node, bool) {
 	id, ok := g.ids.get(u)
 	return id, ok && int(id) < g.nodes
@@ -151,7 +151,7 @@ func (g *Graph) Degree(n search.Node, r search.Rel) int {
 	return to - from
 }
 
-// Nodes is the number of nodes that edges have touched.
+// Nodes is the number of nodes that have, or had, a name or an edge.
 func (g *Graph) Nodes() int { return g.nodes }
 
 // Edges is the number of edges, the hidden ones left out.

@@ -32,6 +32,7 @@ const MaxMessage = math.MaxInt32
 const (
 	methodQuery  = "/api.Dgraph/Query"
 	methodRunDQL = "/api.Dgraph/RunDQL"
+	methodCommit = "/api.Dgraph/CommitOrAbort"
 	methodAlter  = "/api.Dgraph/Alter"
 	methodLogin  = "/api.Dgraph/Login"
 )
@@ -43,7 +44,8 @@ type Ranker interface {
 	Query(ctx context.Context, r proxy.Request) (*proxy.Response, error)
 }
 
-// Options are what a Front needs; all but Keeper, Altered, Log and Server are required.
+// Options are what a Front needs; all but Keeper, Altered, Wrote, Log
+// and Server are required.
 type Options struct {
 	Alpha         grpc.ClientConnInterface // to the alpha; must take messages of MaxMessage
 	Ranker        Ranker
@@ -51,6 +53,7 @@ type Options struct {
 	Metrics       *telemetry.Metrics
 	AdminNetworks []netip.Prefix // may call Alter and Login
 	Altered       func()         // called after each Alter
+	Wrote         func()         // called after each call that may have written, before the caller hears of it
 	Log           *slog.Logger   // nil: nothing is logged
 	Server        []grpc.ServerOption
 }
@@ -68,6 +71,9 @@ func New(o Options) *Front {
 	}
 	if o.Altered == nil {
 		o.Altered = func() {}
+	}
+	if o.Wrote == nil {
+		o.Wrote = func() {}
 	}
 	f := &Front{Options: o}
 	f.server = grpc.NewServer(append([]grpc.ServerOption{
@@ -118,6 +124,8 @@ func (f *Front) route(method string, s grpc.ServerStream) error {
 		}
 	case methodQuery, methodRunDQL:
 		return f.query(method, s)
+	case methodCommit:
+		defer f.Wrote() // the status that ends the call is sent after this
 	}
 	return f.forward(method, s, nil, nil)
 }

@@ -50,6 +50,7 @@ type alpha struct {
 	got      [][]byte
 	md       metadata.MD
 	deadline time.Duration
+	reply    []byte        // to every message; nil: "re:" and the message
 	gone     chan struct{} // closed when a hanging call was cancelled
 }
 
@@ -100,7 +101,10 @@ func (a *alpha) serve(_ any, s grpc.ServerStream) error {
 		a.mu.Lock()
 		a.got = append(a.got, b)
 		a.mu.Unlock()
-		reply := append([]byte("re:"), b...)
+		reply := a.reply
+		if reply == nil {
+			reply = append([]byte("re:"), b...)
+		}
 		if err := s.SendMsg(&reply); err != nil {
 			return err
 		}
@@ -148,9 +152,11 @@ func newFront(t *testing.T, k *ranker) (a *alpha, bytes, proto *grpc.ClientConn)
 	return a, raw, dial(t, fl)
 }
 
-func request(t *testing.T, r *api.Request) []byte {
+func request(t *testing.T, r *api.Request) []byte { return marshal(t, r) }
+
+func marshal(t *testing.T, m interface{ Marshal() ([]byte, error) }) []byte {
 	t.Helper()
-	b, err := r.Marshal()
+	b, err := m.Marshal()
 	require.NoError(t, err)
 	return b
 }
@@ -313,13 +319,56 @@ func TestErrorsOfARankedQuery(t *testing.T) {
 			require.Equal(t, c.want, status.Convert(err).Message())
 		})
 	}
-	t.Run("an upsert with the directive", func(t *testing.T) {
-		a, _, conn := newFront(t, &ranker{})
-		_, err := api.NewDgraphClient(conn).Query(t.Context(), &api.Request{Query: ranked, Mutations: []*api.Mutation{{}}})
-		require.Equal(t, codes.InvalidArgument, status.Code(err))
-		require.ErrorContains(t, err, "send the query alone")
-		require.Empty(t, a.received())
-	})
+}
+
+func TestAnUpsertIsRankedAndThenRunAtTheTimestampOfItsReading(t *testing.T) {
+	const upsert = `upsert { query { v as q(func: uid(1)) @evorag(query: "x") { uid } } mutation { set { uid(v) <a> "b" . } } }`
+	for _, c := range []struct {
+		name, method string
+		sent, want   []byte
+		query        string
+	}{
+		{
+			"a request with mutations", "/api.Dgraph/Query",
+			request(t, &api.Request{Query: ranked, Hash: "old", CommitNow: true, Mutations: []*api.Mutation{{SetNquads: []byte(`uid(v) <a> "b" .`)}}}),
+			request(t, &api.Request{Query: "rewritten", StartTs: 5, Hash: "h", CommitNow: true, Mutations: []*api.Mutation{{SetNquads: []byte(`uid(v) <a> "b" .`)}}}),
+			ranked,
+		},
+		{
+			"RunDQL", "/api.Dgraph/RunDQL",
+			protowire.AppendString([]byte{0x0a}, upsert), protowire.AppendString([]byte{0x0a}, "rewritten"),
+			upsert,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := &ranker{answer: proxy.Response{
+				Answer:    graph.Answer{JSON: []byte(`{"q":["ranked"]}`), Txn: graph.Txn{StartTS: 5, Hash: "h"}},
+				Retrieval: &graph.Retrieval{ID: "r1"}, Text: "rewritten",
+			}}
+			a, raw, _ := newFront(t, k)
+			a.reply = marshal(t, &api.Response{Json: []byte(`{"q":["all"]}`), Uids: map[string]string{"new": "0x7"}, Txn: &api.TxnContext{CommitTs: 6}})
+			var reply []byte
+			require.NoError(t, raw.Invoke(t.Context(), c.method, &c.sent, &reply))
+			require.True(t, k.calls[0].Upsert)
+			require.Equal(t, c.query, k.calls[0].Query)
+
+			require.Len(t, a.received(), 1)
+			var want, got api.Request
+			if c.method == "/api.Dgraph/Query" {
+				require.NoError(t, want.Unmarshal(c.want))
+				require.NoError(t, got.Unmarshal(a.received()[0]))
+				require.Equal(t, want.String(), got.String())
+			} else {
+				require.Equal(t, append(c.sent, c.want...), a.received()[0], "the last field counts")
+			}
+			var resp api.Response
+			require.NoError(t, resp.Unmarshal(reply))
+			require.Equal(t, `{"q":["ranked"]}`, string(resp.Json))
+			require.Equal(t, map[string]string{"new": "0x7"}, resp.Uids)
+			require.Equal(t, uint64(6), resp.Txn.CommitTs)
+			require.Contains(t, resp.Hdrs, "evorag")
+		})
+	}
 }
 
 func TestAlterAndLoginAreForAdminNetworksOnly(t *testing.T) {

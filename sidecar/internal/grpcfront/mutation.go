@@ -52,7 +52,12 @@ func hasMutations(data mem.BufferSlice) bool {
 // before, it adds the facets that were learned about them, in the mutation's own
 // transaction: the alpha would drop them. A request that sets no such edge is forwarded as
 // it came, and so is one whose look-up fails: the alpha says better what is wrong with it.
-func (f *Front) mutation(method string, s grpc.ServerStream, m *message, query string, keep func(context.Context, []byte) ([]byte, error)) error {
+func (f *Front) mutation(method string, s grpc.ServerStream, m *message, answer func(*message) (*message, error)) error {
+	defer f.Wrote() // the status that ends the call is sent after this
+	keep := f.keep
+	if method == methodRunDQL {
+		keep = f.keepRunDQL
+	}
 	kept, err := keep(s.Context(), m.data.Materialize())
 	if err != nil {
 		f.Log.Warn("a mutation is forwarded without a look at what was learned about its edges", "error", err)
@@ -61,7 +66,7 @@ func (f *Front) mutation(method string, s grpc.ServerStream, m *message, query s
 		m.free()
 		m = &message{data: mem.BufferSlice{mem.SliceBuffer(kept)}}
 	}
-	return f.forward(method, s, m, stripped(query))
+	return f.forward(method, s, m, answer)
 }
 
 // keep gives the request that keeps learned facets; nil where none can be lost.

@@ -41,37 +41,35 @@ func (f *Front) query(method string, s grpc.ServerStream) error {
 		}
 		return err
 	}
-	field, keep := fieldQuery, f.keep
+	field := fieldQuery
 	if method == methodRunDQL {
-		field, keep = fieldText, f.keepRunDQL
+		field = fieldText
 	}
 	text, err := textField(m.data, field)
-	if err != nil || !dql.Mentions(text) {
-		if f.Keeper != nil && (method == methodRunDQL || hasMutations(m.data)) {
-			return f.mutation(method, s, m, text, keep)
-		}
-		return f.forward(method, s, m, stripped(text))
+	if err == nil && dql.Mentions(text) {
+		return f.ranked(method, s, m)
 	}
-	b := m.data.Materialize()
-	m.free()
-	if method == methodRunDQL {
-		if b, err = renumber(b, runDQL); err != nil {
-			return status.Errorf(codes.InvalidArgument, "the request is not a RunDQLRequest: %v", err)
-		}
-	}
-	return f.ranked(s, b)
+	return f.plain(method, s, m, stripped(text))
 }
 
-// ranked answers an api.Request with the directive.
-func (f *Front) ranked(s grpc.ServerStream, b []byte) error {
-	var req api.Request
-	if err := req.Unmarshal(b); err != nil {
-		return status.Errorf(codes.InvalidArgument, "the request is not an api.Request: %v", err)
+// plain forwards a request without the directive.
+func (f *Front) plain(method string, s grpc.ServerStream, m *message, answer func(*message) (*message, error)) error {
+	if f.Keeper != nil && (method == methodRunDQL || hasMutations(m.data)) {
+		return f.mutation(method, s, m, answer)
 	}
-	if len(req.Mutations) > 0 {
-		return status.Error(codes.InvalidArgument, "@evorag in an upsert has no effect on what it writes; send the query alone, then the mutation with its uids")
+	return f.forward(method, s, m, answer)
+}
+
+// ranked answers a request with the directive.
+func (f *Front) ranked(method string, s grpc.ServerStream, m *message) error {
+	b := m.data.Materialize()
+	m.free()
+	req, err := read(method, b)
+	if err != nil {
+		return err
 	}
 	md, _ := metadata.FromIncomingContext(s.Context())
+	upsert := len(req.Mutations) > 0 || method == methodRunDQL && dql.FormOf(req.Query) == dql.FormUpsert
 	got, err := f.Ranker.Query(s.Context(), proxy.Request{
 		Call: graph.Call{
 			Query: req.Query, Vars: req.Vars,
@@ -79,36 +77,63 @@ func (f *Front) ranked(s grpc.ServerStream, b []byte) error {
 			ReadOnly: req.ReadOnly, BestEffort: req.BestEffort,
 			Credentials: credentials(md),
 		},
-		RDF:   req.RespFormat == api.Request_RDF,
-		Debug: isTrue(md.Get("debug")),
+		Upsert: upsert,
+		RDF:    req.RespFormat == api.Request_RDF,
+		Debug:  isTrue(md.Get("debug")),
 	})
 	if err != nil {
 		return asStatus(err)
 	}
-	return answer(s, md, got)
+	hdrs, h, err := told(md, got.Retrieval)
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	if err := s.SetHeader(h); err != nil {
+		return err
+	}
+	if upsert {
+		return f.upsert(method, s, b, got, hdrs)
+	}
+	return answer(s, got, hdrs)
 }
 
-// answer sends the finished response, the retrieval in its hdrs.
-func answer(s grpc.ServerStream, caller metadata.MD, a *proxy.Response) error {
-	md := metadata.Pairs("dgraph-toucheduids", strconv.FormatUint(a.NumUIDs["_total"], 10))
-	r := response(a)
-	if a.Retrieval != nil {
-		b, err := json.Marshal(a.Retrieval)
-		if err != nil {
-			return status.Error(codes.Internal, err.Error())
+// read decodes a request of either method.
+func read(method string, b []byte) (*api.Request, error) {
+	var err error
+	if method == methodRunDQL {
+		if b, err = renumber(b, runDQL); err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "the request is not a RunDQLRequest: %v", err)
 		}
-		r.Hdrs = map[string]*api.ListOfString{headerKey: {Value: []string{string(b)}}}
-		h, err := header(caller, a.Retrieval, b)
-		if err != nil {
-			return status.Error(codes.Internal, err.Error())
-		}
-		md = metadata.Join(md, h)
 	}
+	req := &api.Request{}
+	if err := req.Unmarshal(b); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "the request is not an api.Request: %v", err)
+	}
+	return req, nil
+}
+
+// told is the retrieval as a caller finds it: in the answer's hdrs and, for some, in the header.
+func told(caller metadata.MD, r *graph.Retrieval) (hdrs map[string]*api.ListOfString, h metadata.MD, err error) {
+	if r == nil {
+		return nil, nil, nil
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err = header(caller, r, b)
+	return map[string]*api.ListOfString{headerKey: {Value: []string{string(b)}}}, h, err
+}
+
+// answer sends the finished response.
+func answer(s grpc.ServerStream, a *proxy.Response, hdrs map[string]*api.ListOfString) error {
+	r := response(a)
+	r.Hdrs = hdrs
 	b, err := r.Marshal()
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	if err := s.SetHeader(md); err != nil {
+	if err := s.SetHeader(metadata.Pairs("dgraph-toucheduids", strconv.FormatUint(a.NumUIDs["_total"], 10))); err != nil {
 		return err
 	}
 	return s.SendMsg(&message{data: mem.BufferSlice{mem.SliceBuffer(b)}})

@@ -27,6 +27,14 @@ func addCORS(h http.Header) {
 	}
 }
 
+// withCORS adds the headers to what another room answers.
+func withCORS(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		addCORS(w.Header())
+		h(w, r)
+	}
+}
+
 // isAdmin tells whether the peer is in AdminNetworks. Forwarding headers are not believed.
 func (f *Front) isAdmin(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)

@@ -16,6 +16,9 @@ import (
 // keywords are our words for the completion of Ratel's editor.
 var keywords = []string{"@evorag", "evorag.entities", "query", "hops", "paths", "instances", "bundle", "entities", "alpha", "via", "fanout", "hidden", "explain"}
 
+// mayWrite are the paths on which data is written.
+var mayWrite = map[string]bool{"/mutate": true, "/mutate/": true, "/commit": true, "/graphql": true}
+
 // reverseProxy forwards requests with the headers, parameters and compression that they
 // came with. modify, if any, changes a 200 answer's body.
 func (f *Front) reverseProxy(modify func([]byte) ([]byte, error)) *httputil.ReverseProxy {
@@ -30,6 +33,7 @@ func (f *Front) reverseProxy(modify func([]byte) ([]byte, error)) *httputil.Reve
 			}
 		},
 		Transport: &http.Transport{
+			TLSClientConfig:       f.AlphaTLS,
 			DisableCompression:    true, // or gzip would be undone on the way back
 			MaxIdleConnsPerHost:   64,
 			IdleConnTimeout:       90 * time.Second,
@@ -38,6 +42,9 @@ func (f *Front) reverseProxy(modify func([]byte) ([]byte, error)) *httputil.Reve
 		BufferPool: buffers,
 		ModifyResponse: func(r *http.Response) error {
 			addCORS(r.Header)
+			if mayWrite[r.Request.URL.Path] && r.Request.Method != http.MethodOptions {
+				f.Wrote()
+			}
 			if do, ok := r.Request.Context().Value(answerKey{}).(func(*http.Response) error); ok {
 				return do(r)
 			}

@@ -5,12 +5,14 @@ package httpfront
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
@@ -27,16 +29,42 @@ type Ranker interface {
 	Retrieve(ctx context.Context, r proxy.RetrieveRequest) (*graph.Retrieval, error)
 }
 
-// Options are what a Front needs; all but Keeper, Altered and Log are required.
+// Feedback takes ratings, and shows what was rated and learned.
+type Feedback interface {
+	Receive(w http.ResponseWriter, r *http.Request)       // the webhook
+	ShowRating(w http.ResponseWriter, r *http.Request)    // what became of a delivery
+	ShowRetrieval(w http.ResponseWriter, r *http.Request) // by the last part of the path
+	Explain(w http.ResponseWriter, r *http.Request)       // the history of one edge
+}
+
+// Evolution evolves the graph on request, and shows and undoes runs.
+type Evolution interface {
+	ServeRuns(w http.ResponseWriter, r *http.Request)
+	ServeRun(prefix string) http.HandlerFunc // by what follows the prefix in the path
+}
+
+// What the paths of one retrieval and of one run begin with.
+const (
+	retrievals = "/evorag/v1/retrievals/"
+	runs       = "/evorag/v1/runs/"
+)
+
+// Options are what a Front needs; all but Asker, Keeper, Feedback, Evolution, Altered, Wrote and
+// Log are required.
 type Options struct {
-	Alpha         *url.URL // the alpha's HTTP address
+	Alpha         *url.URL    // the alpha's HTTP address
+	AlphaTLS      *tls.Config // for an https address; nil: the system's authorities
 	Ranker        Ranker
-	Keeper        Keeper // nil: mutations are forwarded as they come
+	Asker         Asker     // nil: /evorag/v1/ask and the chat say that no model is set
+	Keeper        Keeper    // nil: mutations are forwarded as they come
+	Feedback      Feedback  // nil: ratings are not taken
+	Evolution     Evolution // nil: there is nothing to run
 	Metrics       *telemetry.Metrics
 	AdminNetworks []netip.Prefix // may call /alter, /admin and /login
 	QueryBytes    int64          // largest body, decompressed, that is looked into
 	Version       string         // shown by /evorag/v1/status
 	Altered       func()         // called after each call that may have changed the schema
+	Wrote         func()         // called after each call that may have written, before the caller hears of it
 	Log           *slog.Logger   // nil: nothing is logged
 }
 
@@ -65,6 +93,9 @@ func New(o Options) *Front {
 	if o.Altered == nil {
 		o.Altered = func() {}
 	}
+	if o.Wrote == nil {
+		o.Wrote = func() {}
+	}
 	f := &Front{Options: o, started: time.Now()}
 	f.forward = f.reverseProxy(nil)
 	f.keywords = f.reverseProxy(addKeywords)
@@ -78,7 +109,7 @@ func (f *Front) table() map[string]route {
 	forward := route{handle: f.forward.ServeHTTP}
 	admin := route{handle: f.forward.ServeHTTP, admin: true}
 	alter := route{handle: f.alter, admin: true}
-	return map[string]route{
+	routes := map[string]route{
 		"/query":         {handle: f.query},
 		"/query/":        {handle: f.query},
 		"/mutate":        {handle: f.mutate},
@@ -99,10 +130,25 @@ func (f *Front) table() map[string]route {
 		"/admin/shutdown":        admin,
 		"/admin/config/cache_mb": admin,
 
-		"/evorag/v1/retrieve": {handle: f.retrieve, methods: []string{http.MethodPost}},
-		"/evorag/v1/status":   {handle: f.status, methods: []string{http.MethodGet}},
-		"/evorag/metrics":     {handle: f.metrics, methods: []string{http.MethodGet}},
+		"/evorag/v1/retrieve":         {handle: f.retrieve, methods: []string{http.MethodPost}},
+		"/evorag/v1/ask":              {handle: f.ask, methods: []string{http.MethodPost}},
+		"/evorag/v1/chat/completions": {handle: f.chat, methods: []string{http.MethodPost, http.MethodOptions}},
+		"/evorag/v1/models":           {handle: f.models, methods: []string{http.MethodGet, http.MethodOptions}},
+
+		"/evorag/v1/status": {handle: f.status, methods: []string{http.MethodGet}},
+		"/evorag/metrics":   {handle: f.metrics, methods: []string{http.MethodGet}},
 	}
+	if f.Feedback != nil {
+		routes["/evorag/v1/feedback"] = route{handle: f.Feedback.Receive, methods: []string{http.MethodPost}}
+		routes["/evorag/v1/feedback/status"] = route{handle: f.Feedback.ShowRating, methods: []string{http.MethodGet}, admin: true}
+		routes["/evorag/v1/edges/explain"] = route{handle: f.Feedback.Explain, methods: []string{http.MethodGet}, admin: true}
+		routes[retrievals] = route{handle: f.Feedback.ShowRetrieval, methods: []string{http.MethodGet}, admin: true}
+	}
+	if f.Evolution != nil {
+		routes["/evorag/v1/runs"] = route{handle: withCORS(f.Evolution.ServeRuns), methods: []string{http.MethodGet, http.MethodPost}, admin: true}
+		routes[runs] = route{handle: withCORS(f.Evolution.ServeRun(runs)), methods: []string{http.MethodGet, http.MethodPost}, admin: true}
+	}
+	return routes
 }
 
 // alter forwards what may change the schema. Altered runs before the caller hears that it
@@ -122,6 +168,14 @@ func (f *Front) alter(w http.ResponseWriter, r *http.Request) {
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	path := r.URL.Path
+	for _, prefix := range []string{retrievals, runs} {
+		if strings.HasPrefix(path, prefix) {
+			path = prefix
+		}
+	}
+	if r.ContentLength > 0 {
+		r.Body = bounded(r.Body, r.ContentLength)
+	}
 	seen := &recorder{ResponseWriter: w, code: http.StatusOK}
 	rt, ok := f.routes[path]
 	switch {

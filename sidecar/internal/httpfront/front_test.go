@@ -455,3 +455,18 @@ func TestOurOwnPathsTakeTheirMethodOnly(t *testing.T) {
 	_, got = send(t, "GET", f.URL+"/evorag/metrics", "", "")
 	require.Contains(t, got, `dgraph_evorag_requests_total{code="405",front="http",route="/evorag/v1/retrieve"} 1`)
 }
+
+func TestALongAnswerIsNeverBrokenOff(t *testing.T) {
+	a := newAlpha(t)
+	long := strings.Repeat("x", 1<<18)
+	a.answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, long) }
+	f := newFront(t, a.URL, &ranker{})
+	for _, path := range []string{"/query", "/mutate", "/graphql"} {
+		for _, body := range []string{"{}", strings.Repeat(" ", 8192)} { // newFront looks into 4096 bytes
+			for range 100 {
+				_, got := send(t, "POST", f.URL+path, "application/dql", body) // fails on a short answer
+				require.Len(t, got, len(long))
+			}
+		}
+	}
+}

@@ -5,12 +5,12 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
@@ -28,7 +28,7 @@ type Keeper interface {
 // such limit.
 const mutateBytes = 1 << 30
 
-var errMutateBytes = fmt.Errorf("a mutation of more than %d bytes is not looked into; send it in parts", mutateBytes)
+var errMutateBytes = errors.New("the mutation is too long to be looked into")
 
 // mutate forwards a mutation. To edges between nodes that may have existed before, it adds
 // the facets that were learned about them, in the mutation's own transaction: the alpha
@@ -42,18 +42,30 @@ func (f *Front) mutate(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the caller broke off
 	}
-	rest := r.Body
-	r.Body = body{io.MultiReader(bytes.NewReader(raw), rest), rest}
+	readAgain(r, raw, mutateBytes)
 	m, text := readMutation(r, raw)
-	if len(m.Edges) > 0 && f.Keeper != nil {
-		kept, err := f.keep(r, m, text)
-		if err == nil {
-			r = kept
-		} else { // the alpha says better than we what is wrong with it
-			f.Log.Warn("a mutation is forwarded without a look at what was learned about its edges", "error", err)
-		}
+	if text == "" && len(raw) > 0 {
+		f.Log.Warn("a mutation is forwarded unread: it is too long, or its compression is not what its header says", "bytes", len(raw))
 	}
-	f.forwardStripped(w, r, m.Query)
+	if up, ok := readUpsert(r, m, text); ok {
+		f.upsert(w, r, up)
+		return
+	}
+	f.forwardStripped(w, f.kept(r, m, text), m.Query)
+}
+
+// kept is the request that keeps what was learned about the mutation's edges, or the one
+// that came.
+func (f *Front) kept(r *http.Request, m mutation.Text, text string) *http.Request {
+	if len(m.Edges) == 0 || f.Keeper == nil {
+		return r
+	}
+	out, err := f.keep(r, m, text)
+	if err != nil { // the alpha says better than we what is wrong with it
+		f.Log.Warn("a mutation is forwarded without a look at what was learned about its edges", "error", err)
+		return r
+	}
+	return out
 }
 
 // readMutation reads the body of a mutation and gives it decompressed. One that the alpha
@@ -61,7 +73,7 @@ func (f *Front) mutate(w http.ResponseWriter, r *http.Request) {
 func readMutation(r *http.Request, raw []byte) (m mutation.Text, text string) {
 	text, err := inflated(raw, r.Header.Get("Content-Encoding"))
 	if err != nil {
-		return mutation.Text{}, ""
+		return m, ""
 	}
 	switch media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media {
 	case "application/rdf":
@@ -101,12 +113,17 @@ func (f *Front) keep(r *http.Request, m mutation.Text, text string) (*http.Reque
 		if err != nil {
 			return nil, err
 		}
-		out.Body = io.NopCloser(bytes.NewReader([]byte(kept)))
-		out.ContentLength = int64(len(kept))
-		out.Header.Del("Content-Encoding")
-		out.Header.Set("Content-Length", strconv.Itoa(len(kept)))
+		setBody(out, kept)
 	}
 	return out, nil
+}
+
+// setBody gives the request another body, not compressed.
+func setBody(r *http.Request, text string) {
+	r.Body = io.NopCloser(strings.NewReader(text))
+	r.ContentLength = int64(len(text))
+	r.Header.Del("Content-Encoding")
+	r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 }
 
 // inflated undoes a gzip. An encoding that the alpha refuses gives no text.

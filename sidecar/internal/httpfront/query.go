@@ -30,8 +30,7 @@ func (f *Front) query(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the caller broke off
 	}
-	rest := r.Body
-	r.Body = body{io.MultiReader(bytes.NewReader(raw), rest), rest}
+	readAgain(r, raw, f.QueryBytes)
 
 	text, whole := f.plain(raw, r.Header.Get("Content-Encoding"))
 	if !mayMention(text) {
@@ -172,7 +171,25 @@ func mayMention(b []byte) bool {
 	return false
 }
 
-// body is a request body whose beginning was read already.
+// readAgain gives the request the body of which raw is the beginning, or all of it where
+// that is not longer than limit.
+func readAgain(r *http.Request, raw []byte, limit int64) {
+	if int64(len(raw)) <= limit {
+		r.Body = io.NopCloser(bytes.NewReader(raw)) // net/http sends this in one packet with the header
+		return
+	}
+	rest := r.Body
+	r.Body = body{io.MultiReader(bytes.NewReader(raw), rest), rest}
+}
+
+// bounded is a body that knows its end. Behind the last byte a transport looks whether there
+// is more; the server may have closed the body by then, since the answer has begun, and the
+// transport would take that for a failure and break the answer off.
+func bounded(b io.ReadCloser, length int64) io.ReadCloser {
+	return body{io.LimitReader(b, length), b}
+}
+
+// body is a request body that is read by way of another reader.
 type body struct {
 	io.Reader
 	io.Closer

@@ -46,6 +46,11 @@ func (f *Front) forwardStripped(w http.ResponseWriter, r *http.Request, query st
 		f.forward.ServeHTTP(w, r)
 		return
 	}
+	f.forwardChanged(w, r, filter.JSON)
+}
+
+// forwardChanged forwards a request and changes the JSON of a 200 answer.
+func (f *Front) forwardChanged(w http.ResponseWriter, r *http.Request, change func([]byte) []byte) {
 	zip := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 	r = onAnswer(r, func(resp *http.Response) error {
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Encoding") != "" {
@@ -58,8 +63,8 @@ func (f *Front) forwardStripped(w http.ResponseWriter, r *http.Request, query st
 		if err := resp.Body.Close(); err != nil {
 			return err
 		}
-		is := filter.JSON(was)
-		if zip {
+		is := change(was)
+		if zip && !bytes.HasPrefix(was, []byte(`{"errors":`)) { // the alpha compresses no error
 			var b bytes.Buffer
 			z := gzip.NewWriter(&b)
 			_, _ = z.Write(is) // a buffer takes everything

@@ -90,10 +90,43 @@ func (l *Lease) WriteTx(ctx context.Context, tx graph.Tx) error {
 // Renew is WriteTx in a transaction of its own.
 func (l *Lease) Renew(ctx context.Context) error { return l.store.RunTx(ctx, l.WriteTx) }
 
+// Hold runs work and renews the lease meanwhile. When the lease is lost, work's ctx ends, and
+// the error is ErrLost, joined with work's own.
+func (l *Lease) Hold(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(l.opts.TTL / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				// Any other failure may pass; if not, the work's own writes of the lease find out.
+				if err := l.Renew(ctx); errors.Is(err, ErrLost) {
+					cancel(err)
+					return
+				}
+			}
+		}
+	}()
+	err := work(ctx)
+	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrLost) {
+			err = errors.Join(err, cause)
+		}
+	}
+	cancel(nil)
+	<-stopped
+	return err
+}
+
 // Release gives the lease back. One that was lost is not an error.
 func (l *Lease) Release(ctx context.Context) error {
 	err := l.store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
-		return l.writeTx(ctx, tx, l.opts.Now().Add(-time.Second))
+		return l.writeTx(ctx, tx, time.Unix(0, 0)) // the past by everybody's clock
 	})
 	if errors.Is(err, ErrLost) {
 		return nil

@@ -34,6 +34,8 @@ type memoryTx struct {
 	set map[string]string
 }
 
+func (*memoryTx) StartTS() uint64 { return 1 }
+
 func (t *memoryTx) Query(context.Context, string, map[string]string) ([]byte, error) {
 	if t.m.fields == nil {
 		return []byte(`{"lease":[]}`), nil

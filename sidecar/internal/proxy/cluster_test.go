@@ -28,7 +28,7 @@ type cluster struct {
 
 var defaults = plan.Defaults{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: .5, Names: []string{"name", "title"}}
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	e := enginetest.Shared(t)
 	e.Reset(t)
@@ -44,11 +44,21 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{newProxy(t, client, proxy.Budget{Edges: 200_000, Steps: 1_000_000, Time: 20 * time.Second}), client}
 }
 
-func newProxy(t *testing.T, e proxy.Engine, budget proxy.Budget) *proxy.Proxy {
+func newProxy(t testing.TB, e proxy.Engine, budget proxy.Budget) *proxy.Proxy {
+	t.Helper()
+	return newProxyOf(t, proxy.Options{Engine: e, Budget: budget})
+}
+
+// newProxyOf fills in what the options leave out.
+func newProxyOf(t testing.TB, o proxy.Options) *proxy.Proxy {
 	t.Helper()
 	ids, err := token.NewSigner(make([]byte, 32))
 	require.NoError(t, err)
-	p, err := proxy.New(proxy.Options{Engine: e, IDs: ids, Now: time.Now, Defaults: defaults, Budget: budget})
+	o.IDs, o.Now, o.Defaults = ids, time.Now, defaults
+	if o.Budget == (proxy.Budget{}) {
+		o.Budget = proxy.Budget{Edges: 200_000, Steps: 1_000_000, Time: 20 * time.Second}
+	}
+	p, err := proxy.New(o)
 	require.NoError(t, err)
 	return p
 }

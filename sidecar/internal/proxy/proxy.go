@@ -10,6 +10,7 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/mutation"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 	"github.com/evorag/dgraph-evorag/plugin/rank"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
@@ -39,7 +40,8 @@ type Budget struct {
 	Time  time.Duration // of the search as a whole
 }
 
-// Options configure a Proxy; all but Resident, Own, Namespace, Dropped and Observe are needed.
+// Options configure a Proxy; all but Resident, Own, Namespace, Dropped, Observe, Remember and
+// Alpha are needed.
 type Options struct {
 	Engine    Engine
 	Resident  Resident // nil: every search reads the engine level by level
@@ -48,6 +50,8 @@ type Options struct {
 	Dropped   func()   // called when the extension's own schema seems to be gone; must not block
 	IDs       IDs
 	Defaults  plan.Defaults
+	Alpha     func(namespace uint64) (alpha float64, learned bool) // in place of Defaults.Alpha once learned
+	Remember  func(*graph.Retrieval)                               // takes what is shown, for feedback on it; must not block
 	Budget    Budget
 	Now       func() time.Time
 	Observe   func(stage string, took time.Duration) // per stage of a query: plan, link, engine, search, render
@@ -57,6 +61,7 @@ type Options struct {
 type Proxy struct {
 	Options
 	hash    *relevance.Hash
+	texts   texts
 	schemas schemaCache
 }
 
@@ -69,17 +74,24 @@ func New(o Options) (*Proxy, error) {
 	if o.Dropped == nil {
 		o.Dropped = func() {}
 	}
+	if o.Remember == nil {
+		o.Remember = func(*graph.Retrieval) {}
+	}
+	if o.Alpha == nil {
+		o.Alpha = func(uint64) (float64, bool) { return 0, false }
+	}
 	if o.Observe == nil {
 		o.Observe = func(string, time.Duration) {}
 	}
-	return &Proxy{Options: o, hash: hash, schemas: schemaCache{now: o.Now}}, nil
+	return &Proxy{Options: o, hash: hash, texts: texts{hash: hash}, schemas: schemaCache{now: o.Now}}, nil
 }
 
 // Request is one query text that carries the directive.
 type Request struct {
 	graph.Call
-	RDF   bool // the caller asked for RDF output
-	Debug bool
+	Upsert bool // there are mutations, beside Query or in it (an upsert block); they are not run
+	RDF    bool // the caller asked for RDF output
+	Debug  bool
 }
 
 // Response is the finished answer: JSON holds the bytes of "data", Retrieval goes to
@@ -87,6 +99,7 @@ type Request struct {
 type Response struct {
 	graph.Answer
 	Retrieval *graph.Retrieval
+	Text      string // the request's text as the engine takes it; an upsert is still to be run
 }
 
 // ErrRDF is returned for RDF output, which has no place for a ranking.
@@ -103,14 +116,19 @@ func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
 	q.stages.last = q.began
 	defer q.stages.report(p.Observe)
 
-	parsed, err := dql.Parse(r.Query)
+	parse := dql.Parse
+	inBlock := r.Upsert && dql.FormOf(r.Query) == dql.FormUpsert
+	if inBlock {
+		parse = dql.ParseUpsert
+	}
+	parsed, err := parse(r.Query)
 	if err != nil {
 		return nil, err
 	}
 	if q.view, err = p.schema(ctx, r.Call); err != nil {
 		return nil, err
 	}
-	if q.plan, err = plan.Build(parsed, r.Vars, q.view.schema, p.Defaults); err != nil {
+	if q.plan, err = plan.Build(parsed, r.Vars, q.view.schema, p.defaults(r.Credentials)); err != nil {
 		return nil, err
 	}
 	q.stages.mark("plan", p.Now())
@@ -125,7 +143,16 @@ func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := q.engine(ctx, graph.Call{Query: text, Vars: r.Vars})
+	read := text
+	if r.Upsert {
+		if read, err = q.plan.UpsertRead(starts); err != nil {
+			return nil, err
+		}
+		if inBlock {
+			read = mutation.ReadRDF(read).Query
+		}
+	}
+	answer, err := q.engine(ctx, graph.Call{Query: read, Vars: r.Vars})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +177,17 @@ func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
 	retrieval := q.retrieval()
 	q.stages.mark("render", p.Now())
 	retrieval.Timings = q.stages.timings(q.began, q.trips)
-	return &Response{Answer: answer, Retrieval: retrieval}, nil
+	p.Remember(retrieval)
+	return &Response{Answer: answer, Retrieval: retrieval, Text: text}, nil
+}
+
+// defaults are those of the caller's namespace: alpha as feedback has learned it.
+func (p *Proxy) defaults(c graph.Credentials) plan.Defaults {
+	d := p.Defaults
+	if alpha, learned := p.Alpha(namespace(c)); learned {
+		d.Alpha = alpha
+	}
+	return d
 }
 
 // query is one query under way.

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -234,8 +235,14 @@ _:b <big> "1" .
 _:a <knows> _:b (since=2006-01-02T00:00:00, weight=0.5) .
 _:a <boss> _:b (evorag.score=20.0) .`)
 	c.SchemaChanged()
-	data, _ := c.query(t, `{ q(func: eq(name, "Eva \"x\"")) @evorag(query: "x") { name@ru big ratio boss { name } b2: boss @facets(s: evorag.score) { n: name } ...f count(knows) } } fragment f { k: knows (first: 5) @facets @filter(has(big)) { name } }`)
-	require.Equal(t, `{"q":[{"name@ru":"Ева","big":9007199254740993,"ratio":1,"boss":{"name":"Bob"},"b2":{"n":"Bob","s":20},"k":[{"name":"Bob","k|since":"2006-01-02T00:00:00Z","k|weight":0.5}],"count(knows)":1}]}`, data)
+	const text = `{ q(func: eq(name, "Eva \"x\""))%s { name@ru big ratio boss { name } b2: boss @facets(s: evorag.score) { n: name } ...f count(knows) } } fragment f { k: knows (first: 5) @facets @filter(has(big)) { name } }`
+	data, _ := c.query(t, fmt.Sprintf(text, ` @evorag(query: "x")`))
+	direct, err := c.client.Query(t.Context(), graph.Call{Query: fmt.Sprintf(text, "")})
+	require.NoError(t, err)
+	require.Equal(t, string(direct.JSON), data)
+	for _, part := range []string{"9007199254740993", `"Ева"`, `"s":20`, `"k|weight":0.5`} {
+		require.Contains(t, data, part)
+	}
 
 	data, _ = c.query(t, `{ q(func: eq(name, "Eva \"x\"")) @evorag(query: "x") { expand(_all_) { name } } }`)
 	require.Contains(t, data, `"big":9007199254740993`)

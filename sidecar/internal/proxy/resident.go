@@ -44,14 +44,24 @@ type Graph interface {
 	Score(edge uint32) float64 // raw
 }
 
-// resident is the graph in memory, where a block may be searched there: nobody's transaction
-// is to be seen, nothing hidden is asked for, the caller sees the predicates that the names in
-// it come from, and it knows the start nodes and all relations to follow, which become via.
+// resident is the graph in memory with the relations to follow in it, where a block may be
+// searched there; what the answer says of the cache is set by the least of its blocks.
 func (q *query) resident(b *plan.Block, starts []graph.UID) (g ResidentGraph, via []bool, ok bool) {
 	if q.Resident == nil {
 		return nil, nil, false
 	}
-	q.cache.Mode = graph.CacheOnDemand
+	if g, via, ok = q.fit(b, starts); !ok {
+		q.cache = graph.Cache{Mode: graph.CacheOnDemand}
+	} else if q.cache.Mode != graph.CacheOnDemand {
+		q.cache = graph.Cache{Mode: graph.CacheResident, AsOf: g.AsOf().UnixMilli()}
+	}
+	return g, via, ok
+}
+
+// fit tells whether the graph in memory will do: the block is not to see a transaction nor
+// hidden edges, the names in it come from the predicates that the caller sees, and it knows
+// the start nodes and all relations to follow.
+func (q *query) fit(b *plan.Block, starts []graph.UID) (g ResidentGraph, via []bool, ok bool) {
 	if q.fixed || b.Hidden {
 		return nil, nil, false
 	}
@@ -71,7 +81,6 @@ func (q *query) resident(b *plan.Block, starts []graph.UID) (g ResidentGraph, vi
 			return nil, nil, false
 		}
 	}
-	q.cache = graph.Cache{Mode: graph.CacheResident, AsOf: g.AsOf().UnixMilli()}
 	return g, via, true
 }
 
@@ -104,6 +113,9 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 			results := q.ranked(b, confirmedGraph{g, c.names}, relevance, c.only(g, found))
 			if round > rounds && len(edges) > 0 {
 				q.reason = "the graph changed faster than it was searched"
+			}
+			if results, err = q.shortcuts(ctx, b, results); err != nil {
+				return nil, err
 			}
 			return q.hang(b, starts, results, c.rows), nil
 		}
@@ -239,6 +251,12 @@ func (q *query) confirm(ctx context.Context, b *plan.Block, g ResidentGraph, c *
 			continue
 		}
 		c.rows[u] = row
+	}
+	for _, row := range items(data.Get(plan.ConfirmNames)) {
+		u, ok := uidOf(row)
+		if !ok {
+			continue
+		}
 		for i := range b.Names {
 			if name, has := row.Get(plan.NameKey(i)).Text(); has {
 				c.names[u] = name

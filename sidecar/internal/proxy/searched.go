@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
@@ -50,6 +53,9 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 	if err := ctx.Err(); err != nil { // the caller's own deadline, not the budget's
 		return nil, err
 	}
+	if results, err = q.shortcuts(ctx, b, results); err != nil {
+		return nil, err
+	}
 	return q.show(ctx, b, starts, results)
 }
 
@@ -62,14 +68,14 @@ type scorer struct {
 
 // newScorer embeds the neighbourhood's names and labels and asks it the block's question.
 func (q *query) newScorer(b *plan.Block, n *neighbourhood, topics []string) *scorer {
-	var entities, relations relevance.Table
-	for i, name := range n.names {
-		entities.Set(uint32(i), q.hash.Embed(name))
+	var entities, relations relevance.List
+	for _, name := range n.names {
+		entities = append(entities, q.texts.vector(name))
 	}
-	for i, r := range n.relations {
-		relations.Set(uint32(i), q.hash.Embed(q.view.label(r.Predicate)))
+	for _, r := range n.relations {
+		relations = append(relations, q.texts.vector(q.view.label(r.Predicate)))
 	}
-	sr := relevance.NewComposed(relevance.DefaultTemplate, &entities, &relations)
+	sr := relevance.NewComposed(relevance.DefaultTemplate, entities, relations)
 	sr.Ask(q.hash.Ask(b.Question, topics...))
 	return &scorer{n: n, sr: sr, alpha: b.Alpha}
 }
@@ -91,28 +97,34 @@ type found struct {
 	bundles []search.Bundle
 }
 
-// top searches from every start node, along the relations that via holds (nil: all).
+// top searches from every start node, along the relations that via holds (nil: all), from
+// several at once.
 func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer, via []bool, starts []graph.UID) ([]found, error) {
-	var adjacency search.Adjacency = g
-	if b.Fanout > 0 {
-		adjacency = search.Fanout(g, s, b.Fanout)
-	}
-	var all []found
-	for _, u := range starts {
-		start, _ := g.Node(u)
-		r, err := search.Top(ctx, adjacency, s, search.Query{
-			Start: start, Hops: b.Hops, Paths: b.Paths, Instances: b.Instances, Single: !b.Bundle,
-			Rule: search.Maximal, Via: via, Budget: search.Budget{Edges: q.Budget.Steps},
+	all := make([]found, len(starts))
+	reasons := make([]string, len(starts))
+	hubs := &search.Hubs{Best: 64 + 2*b.Instances}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, u := range starts {
+		group.Go(func() error {
+			var adjacency search.Adjacency = g
+			if b.Fanout > 0 {
+				adjacency = search.Fanout(g, s, b.Fanout)
+			}
+			start, _ := g.Node(u)
+			r, err := search.Top(ctx, adjacency, s, search.Query{
+				Start: start, Hops: b.Hops, Paths: b.Paths, Instances: b.Instances, Single: !b.Bundle,
+				Rule: search.Maximal, Via: via, Hubs: hubs, Budget: search.Budget{Edges: q.Budget.Steps},
+			})
+			all[i], reasons[i] = found{u, r.Bundles}, r.Reason
+			return err
 		})
-		if err != nil {
-			return nil, err
-		}
-		if r.Partial {
-			q.reason = r.Reason
-		}
-		all = append(all, found{u, r.Bundles})
 	}
-	return all, nil
+	err := group.Wait()
+	for _, reason := range reasons {
+		q.reason = cmp.Or(reason, q.reason)
+	}
+	return all, err
 }
 
 // ranked turns what was found from every start node into results, best first.

@@ -27,6 +27,9 @@ func (v view) label(predicate string) string {
 	if l, ok := v.labels[predicate]; ok {
 		return l
 	}
+	if predicate == graph.ShortcutPredicate {
+		return shortcutLabel
+	}
 	return predicate
 }
 
@@ -93,6 +96,9 @@ func (p *Proxy) readView(ctx context.Context, c graph.Call) (view, error) {
 	}
 	var v view
 	if v.schema, err = graph.ParseSchema(a.JSON); err != nil {
+		return view{}, err
+	}
+	if err := p.forbidBackward(ctx, c.Credentials, v.schema); err != nil {
 		return view{}, err
 	}
 	_, shown := v.schema.Predicates["evorag.predicate"]

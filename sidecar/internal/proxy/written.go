@@ -35,7 +35,11 @@ func (q *query) written(ctx context.Context, b *plan.Block, data []byte) (*rende
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return compare(&chains[x], &chains[y]) })
-	q.results = append(q.results, retain(b, chains, order, q.view)...)
+	results, err := q.shortcuts(ctx, b, retain(b, chains, order, q.view))
+	if err != nil {
+		return nil, err
+	}
+	q.results = append(q.results, results...)
 	arrange(w, b, chains, order)
 	q.stages.mark("search", q.Now())
 	return w.Close(), nil
@@ -75,19 +79,27 @@ type chain struct {
 func (q *query) score(b *plan.Block, ends []*render.Element) []chain {
 	s := newTextScorer(q, b, ends)
 	chains := make([]chain, len(ends))
+	metapaths := map[string]string{} // each spelled once
+	var metapath []byte
+	var p, sc []float64
 	for i, end := range ends {
 		c := chain{line: end.Line()}
 		c.sr = make([]float64, 0, len(c.line)-1)
-		p, sc := make([]float64, 0, len(c.line)-1), make([]float64, 0, len(c.line)-1)
-		var relations []string
-		for _, e := range c.line[1:] {
+		p, sc, metapath = p[:0], sc[:0], metapath[:0]
+		for j, e := range c.line[1:] {
 			sr := s.sr(e)
 			c.sr = append(c.sr, sr)
 			p = append(p, rank.P(b.Alpha, sr, e.Step.Sc()))
 			sc = append(sc, e.Step.Sc())
-			relations = append(relations, e.Step.Relation().String())
+			if j > 0 {
+				metapath = append(metapath, 0)
+			}
+			metapath = append(metapath, e.Step.Relation().String()...)
 		}
-		c.metapath = strings.Join(relations, "\x00")
+		if _, known := metapaths[string(metapath)]; !known {
+			metapaths[string(metapath)] = string(metapath)
+		}
+		c.metapath = metapaths[string(metapath)]
 		c.key = rank.Key{Z: rank.Z(p, 0), MeanSc: rank.MeanSc(sc), Hops: len(p)}
 		chains[i] = c
 	}
@@ -100,29 +112,36 @@ type textScorer struct {
 	composed  *relevance.Composed
 	entities  map[string]uint32
 	relations map[string]uint32
+	srs       map[*render.Element]float64 // of the step to an element, or pending
 }
 
+const pending = -1
+
 func newTextScorer(q *query, b *plan.Block, ends []*render.Element) *textScorer {
-	s := &textScorer{q: q, entities: map[string]uint32{}, relations: map[string]uint32{}}
-	var entities, relations relevance.Table
-	id := func(ids map[string]uint32, table *relevance.Table, text string) {
+	s := &textScorer{
+		q: q, entities: make(map[string]uint32, len(ends)), relations: map[string]uint32{},
+		srs: make(map[*render.Element]float64, len(ends)),
+	}
+	var entities, relations relevance.List
+	id := func(ids map[string]uint32, list *relevance.List, text string) {
 		if _, ok := ids[text]; !ok {
 			ids[text] = uint32(len(ids))
-			table.Set(ids[text], q.hash.Embed(text))
+			*list = append(*list, q.texts.vector(text))
 		}
 	}
 	topics := map[string]bool{}
 	for _, end := range ends {
-		for e := end; e != nil; e = e.Parent {
+		for e := end; e != nil && s.srs[e] == 0; e = e.Parent {
 			id(s.entities, &entities, e.Name)
 			if e.Parent == nil {
 				topics[e.Name] = true
-				continue
+				break
 			}
 			id(s.relations, &relations, q.view.label(e.Step.Predicate))
+			s.srs[e] = pending
 		}
 	}
-	s.composed = relevance.NewComposed(relevance.DefaultTemplate, &entities, &relations)
+	s.composed = relevance.NewComposed(relevance.DefaultTemplate, entities, relations)
 	names := make([]string, 0, len(topics))
 	for n := range topics {
 		names = append(names, n)
@@ -132,7 +151,10 @@ func newTextScorer(q *query, b *plan.Block, ends []*render.Element) *textScorer 
 }
 
 func (s *textScorer) sr(e *render.Element) float64 {
-	return s.composed.Sr(s.entities[e.Parent.Name], s.relations[s.q.view.label(e.Step.Predicate)], s.entities[e.Name], 0)
+	if s.srs[e] == pending {
+		s.srs[e] = s.composed.Sr(s.entities[e.Parent.Name], s.relations[s.q.view.label(e.Step.Predicate)], s.entities[e.Name], 0)
+	}
+	return s.srs[e]
 }
 
 // compare orders chains: z, mean Sc, hops, then the predicates and uids on the way.

@@ -20,6 +20,9 @@ type Metrics struct {
 	stages   *prometheus.HistogramVec
 	partial  prometheus.Counter
 	trips    prometheus.Histogram
+	model    modelMetrics
+	feedback feedbackMetrics
+	cache    *prometheus.CounterVec
 }
 
 // New makes the metrics, registered in a registry of their own together with those of the
@@ -49,13 +52,19 @@ func New(version string) *Metrics {
 			Help: "Calls to the engine made for one ranked query.", Buckets: []float64{1, 2, 3, 4, 6, 8, 16},
 		}),
 	}
+	m.cache = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "dgraph_evorag_query_cache_total",
+		Help: "Ranked queries by where they were searched: resident, on demand, off.",
+	}, []string{"mode"})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "dgraph_evorag_build_info",
 		Help:        "Always 1; the label names the version.",
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.latency, m.stages, m.partial, m.trips, build,
+	m.model = newModelMetrics(m.registry)
+	m.feedback = newFeedbackMetrics(m.registry)
+	m.registry.MustRegister(m.requests, m.latency, m.stages, m.partial, m.trips, m.cache, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -71,12 +80,19 @@ func (m *Metrics) Stage(name string, took time.Duration) {
 	m.stages.WithLabelValues(name).Observe(took.Seconds())
 }
 
-// Query counts one ranked query: its calls to the engine, and whether a budget cut it.
-func (m *Metrics) Query(roundTrips int, partial bool) {
+// Query counts one ranked query: its calls to the engine, whether a budget cut it, and where
+// it was searched.
+func (m *Metrics) Query(roundTrips int, partial bool, cache string) {
+	m.cache.WithLabelValues(cache).Inc()
 	m.trips.Observe(float64(roundTrips))
 	if partial {
 		m.partial.Inc()
 	}
+}
+
+// Watch adds a gauge that is read when the metrics are; value must not block.
+func (m *Metrics) Watch(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }
 
 // Handler serves the metrics in Prometheus' text form.

@@ -16,7 +16,9 @@ func TestEveryMetricThatIsSetIsServedUnderItsName(t *testing.T) {
 	m := telemetry.New("v1.2.3")
 	m.Request("http", "/query", "200", time.Millisecond)
 	m.Stage("plan", time.Millisecond)
-	m.Query(2, true)
+	m.Model("judge", "ok", time.Second, 70, 7)
+	m.Query(2, true, "resident")
+	m.Watch("dgraph_evorag_cache_edges", "Edges.", func() float64 { return 42 })
 
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/evorag/metrics", nil))
@@ -27,6 +29,11 @@ func TestEveryMetricThatIsSetIsServedUnderItsName(t *testing.T) {
 		`dgraph_evorag_query_stage_seconds_count{stage="plan"} 1`,
 		`dgraph_evorag_query_partial_total 1`,
 		`dgraph_evorag_query_engine_round_trips_sum 2`,
+		`dgraph_evorag_query_cache_total{mode="resident"} 1`,
+		`dgraph_evorag_cache_edges 42`,
+		`dgraph_evorag_llm_calls_total{outcome="ok",purpose="judge"} 1`,
+		`dgraph_evorag_llm_seconds_count{purpose="judge"} 1`,
+		`dgraph_evorag_llm_tokens_total{kind="prompt",purpose="judge"} 70`,
 		`dgraph_evorag_build_info{version="v1.2.3"} 1`,
 		`go_goroutines`,
 	} {

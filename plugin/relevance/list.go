@@ -1,0 +1,51 @@
+package relevance
+
+import "math"
+
+// Packed is a vector as a Table keeps it: weights as int8, with a scale.
+type Packed struct {
+	index  []uint16
+	weight []int8
+	scale  float32
+}
+
+// Pack rounds a vector's weights.
+func Pack(v Vector) Packed {
+	var top float32
+	for _, w := range v.Weight {
+		top = max(top, w, -w)
+	}
+	if top == 0 {
+		return Packed{}
+	}
+	p := Packed{index: v.Index, weight: make([]int8, len(v.Weight)), scale: top / 127}
+	for i, w := range v.Weight {
+		p.weight[i] = int8(math.Round(float64(w * 127 / top)))
+	}
+	return p
+}
+
+// dot is the product with q, a vector written out over all dimensions.
+func (p Packed) dot(q []float32) float32 {
+	var sum float32
+	for i, x := range p.index {
+		sum += q[x] * float32(p.weight[i])
+	}
+	return sum * p.scale
+}
+
+// List holds vectors by dense id as a Table does, for questions of which each has vectors of
+// its own: it is made at no cost, and compared one by one.
+type List []Packed
+
+// Products gives the cosine of the question with every vector by id, in [-1,1], and the
+// greatest of them and 0. dst is used when it is large enough.
+func (l List) Products(dst []float32, q *Question) (cos []float32, greatest float32) {
+	dst = dst[:0]
+	for _, p := range l {
+		c := cosine(p.dot(q.dense))
+		dst = append(dst, c)
+		greatest = max(greatest, c)
+	}
+	return dst, greatest
+}

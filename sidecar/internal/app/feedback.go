@@ -1,0 +1,73 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/credit"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/llm"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/token"
+)
+
+// newFeedback makes the room that learns in the sidecar's own namespace. cache and model may
+// be nil.
+func newFeedback(cfg config.Config, client *dgraph.Client, ids *token.Signer, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*feedback.Service, error) {
+	f := cfg.Feedback
+	rule, name, err := ruleOf(f.Learner)
+	if err != nil {
+		return nil, err
+	}
+	o := feedback.Options{
+		Store: client, IDs: retrievalIDs{ids}, Namespace: client.Namespace(), Meter: m, Now: time.Now, Log: log,
+		Learner:    func() credit.Learner { return rule.NewLearner(name) },
+		Gate:       credit.Gate{MinFidelity: f.MinFidelity, MaxConflict: f.MaxConflict},
+		Rates:      map[feedback.Source]float64{feedback.Human: f.RateOf.Human, feedback.LLM: f.RateOf.LLM, feedback.GroundTruth: f.RateOf.GroundTruth},
+		Evaluator:  f.Evaluator,
+		Evaluators: map[string]feedback.Evaluator{},
+		Alpha:      cfg.Ranking.Alpha,
+		Keep:       f.Keep, Queue: f.Queue, Batch: f.Batch, Wait: f.Wait, Retry: 5 * f.Wait, Rate: f.Rate, Backlog: f.Backlog,
+		Tolerance: f.Tolerance,
+	}
+	if model != nil {
+		o.Evaluators["llm"] = llm.NewEvaluator(model)
+	}
+	if cache != nil {
+		o.Changed = cache.Changed
+	}
+	for i, text := range f.Secrets {
+		secret, err := feedback.ParseSecret(text)
+		if err != nil {
+			return nil, fmt.Errorf("feedback.secret_file, line %d: %w", i+1, err)
+		}
+		o.Secrets = append(o.Secrets, secret)
+	}
+	return feedback.New(o)
+}
+
+func ruleOf(l config.Learner) (credit.Rule, string, error) {
+	switch l.Rule {
+	case "default":
+		return credit.DefaultRule(), "default", nil
+	case "paper":
+		return credit.PaperRule(), "paper", nil
+	case "custom":
+		r := credit.Rule{Eta: l.Eta, EtaAlpha: l.EtaAlpha, Cap: l.Cap, Delta: l.Delta, Gain: l.Gain == "on", Negative: l.Negative}
+		return r, fmt.Sprintf("custom %+v", r), nil
+	}
+	return credit.Rule{}, "", fmt.Errorf("feedback.learner.rule %q; write default, paper or custom", l.Rule)
+}
+
+// retrievalIDs are signed ids as feedback wants them.
+type retrievalIDs struct{ *token.Signer }
+
+// Parse checks an id.
+func (r retrievalIDs) Parse(id string) (namespace uint64, at time.Time, err error) {
+	p, err := r.Signer.Parse(id)
+	return p.Namespace, p.Time, err
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
+)
+
+// newCache makes the cache of the sidecar's own namespace. cdcDir is the folder of the change
+// feed, empty where there is none.
+func newCache(cfg config.Config, client *dgraph.Client, cdcDir string, log *slog.Logger) (*graphcache.Cache, error) {
+	hash, err := relevance.NewHash(relevance.DefaultDim)
+	if err != nil {
+		return nil, err
+	}
+	o := graphcache.Options{
+		Reader: client, Namespace: client.Namespace(), Names: cfg.Names, Embedder: hash,
+		Memory: int64(cfg.Cache.MemoryMB) << 20, Refresh: cfg.Cache.Refresh, Now: time.Now, Log: log,
+	}
+	if cdcDir != "" {
+		o.Feed = graphcache.OpenFeed(cdcDir)
+	}
+	return graphcache.New(o), nil
+}
+
+// resident is a cache as the proxy wants it.
+type resident struct{ *graphcache.Cache }
+
+// Graph is the newest state of a namespace's graph.
+func (r resident) Graph(namespace uint64) (proxy.ResidentGraph, bool) {
+	g, ok := r.Cache.Graph(namespace)
+	return residentGraph{g}, ok
+}
+
+type residentGraph struct{ *graphcache.Graph }
+
+// Corrected is the graph with edges as they are.
+func (g residentGraph) Corrected(edges []graph.Step) proxy.ResidentGraph {
+	facts := make(map[graph.Triplet]graphcache.Fact, len(edges))
+	for _, e := range edges {
+		facts[e.Triplet] = graphcache.Fact{Score: e.Score, Here: !e.Hidden}
+	}
+	return residentGraph{g.Graph.Corrected(facts)}
+}
+
+// watch shows the cache in the metrics.
+func watch(m *telemetry.Metrics, c *graphcache.Cache) {
+	m.Watch("dgraph_evorag_cache_nodes", "Nodes of the graph held in memory.", func() float64 { return float64(c.Status().Nodes) })
+	m.Watch("dgraph_evorag_cache_edges", "Edges of the graph held in memory; while it is being filled, those read so far.", func() float64 { return float64(c.Status().Edges) })
+	m.Watch("dgraph_evorag_cache_bytes", "Memory of the graph held in memory, about.", func() float64 { return float64(c.Status().Bytes) })
+	m.Watch("dgraph_evorag_cache_ready", "1 while there is a graph in memory to search in.", func() float64 {
+		if c.Status().AsOf.IsZero() {
+			return 0
+		}
+		return 1
+	})
+	m.Watch("dgraph_evorag_cache_behind_seconds", "How far the graph in memory may be behind the cluster; 0 while there is none.", func() float64 {
+		s := c.Status()
+		if s.AsOf.IsZero() {
+			return 0
+		}
+		return max(0, time.Since(s.AsOf).Seconds())
+	})
+}

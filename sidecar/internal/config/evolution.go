@@ -1,0 +1,68 @@
+package config
+
+import (
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Evolution says when the graph evolves by itself, and by which rules (docs/METHOD.md). It is
+// the namespace of login.namespace that evolves: one sidecar for each namespace that is to.
+type Evolution struct {
+	Schedule string `yaml:"schedule"`  // five cron fields, or off
+	TimeZone string `yaml:"time_zone"` // of the schedule, like Europe/Berlin
+
+	Statistics   string  `yaml:"statistics"`    // touched: thresholds over what feedback has touched; all: over the whole graph
+	MinTouched   int     `yaml:"min_touched"`   // triplets that feedback must have touched before any is judged
+	Hops         int     `yaml:"hops"`          // longest path that becomes a shortcut, 2..6
+	Path         string  `yaml:"path"`          // all: each triplet of a path must be good; average: the path on the whole
+	Nested       string  `yaml:"nested"`        // on: paths through shortcuts become shortcuts too; off
+	MaxShortcuts int     `yaml:"max_shortcuts"` // of one run
+	MaxHidden    int     `yaml:"max_hidden"`    // edges that one run hides
+	Runs         int     `yaml:"runs"`          // consecutive low runs after which an edge is hidden
+	Decay        float64 `yaml:"decay"`         // share of its way to 100 that a hidden edge goes in one run, 0..1
+	Hysteresis   float64 `yaml:"hysteresis"`    // raw points above the threshold at which it shows again, below 5
+	Explore      float64 `yaml:"explore"`       // share of hidden edges that one run shows on trial, 0..1
+}
+
+func defaultEvolution() Evolution {
+	return Evolution{
+		Schedule: "0 3 * * *", TimeZone: "UTC",
+		Statistics: "touched", MinTouched: 30, Hops: 3, Path: "all", Nested: "off", MaxShortcuts: 1000, MaxHidden: 1000,
+		Runs: 3, Decay: 0.1, Hysteresis: 3, Explore: 0.02,
+	}
+}
+
+func (e Evolution) verify(bad func(field string, value any, write string), within func(field string, v, lo, hi int)) {
+	if _, err := cron.ParseStandard(e.Schedule); err != nil && e.Schedule != "off" {
+		bad("evolution.schedule", e.Schedule, `five cron fields, for instance "0 3 * * *", or off`)
+	}
+	if _, err := time.LoadLocation(e.TimeZone); err != nil {
+		bad("evolution.time_zone", e.TimeZone, "a time zone like Europe/Berlin or UTC")
+	}
+	for _, word := range []struct{ field, value, one, other string }{
+		{"evolution.statistics", e.Statistics, "touched", "all"},
+		{"evolution.path", e.Path, "all", "average"},
+		{"evolution.nested", e.Nested, "on", "off"},
+	} {
+		if word.value != word.one && word.value != word.other {
+			bad(word.field, word.value, word.one+" or "+word.other)
+		}
+	}
+	within("evolution.min_touched", e.MinTouched, 1, 1_000_000_000)
+	within("evolution.hops", e.Hops, 2, 6)
+	within("evolution.max_shortcuts", e.MaxShortcuts, 0, 100_000)
+	within("evolution.max_hidden", e.MaxHidden, 0, 1_000_000)
+	within("evolution.runs", e.Runs, 1, 1000)
+	for _, share := range []struct {
+		field string
+		value float64
+	}{{"evolution.decay", e.Decay}, {"evolution.explore", e.Explore}} {
+		if !(share.value >= 0 && share.value <= 1) {
+			bad(share.field, share.value, "a number from 0 to 1")
+		}
+	}
+	if !(e.Hysteresis >= 0 && e.Hysteresis < 5) {
+		bad("evolution.hysteresis", e.Hysteresis, "a number from 0 to below 5")
+	}
+}

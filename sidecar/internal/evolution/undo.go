@@ -1,0 +1,137 @@
+package evolution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/lease"
+)
+
+// Undo brings back what was there before a run: learned facets, shortcuts taken away, and no
+// shortcut that the run made. What the user has deleted since stays deleted. Where feedback
+// has touched one of the edges since it is refused with a Conflict, or, with keep, only the
+// run's own part is taken back and rated shortcuts stay. Other errors: ErrNoRun, ErrNotDone,
+// lease.ErrHeld.
+func (r *Runner) Undo(ctx context.Context, id string, keep bool) (Run, error) {
+	err := r.alone(ctx, func(ctx context.Context, l *lease.Lease) error {
+		record, err := find(ctx, r.now, id)
+		if err != nil {
+			return err
+		}
+		if record.State != Done {
+			return fmt.Errorf("%w: %s is %s", ErrNotDone, id, record.State)
+		}
+		if err := r.mayUndo(ctx, record, keep); err != nil {
+			return err
+		}
+		b, err := record.body()
+		if err != nil {
+			return err
+		}
+		b.Keep = keep
+		r.Step("undo")
+		err = r.Cluster.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
+			if err := l.WriteTx(ctx, tx); err != nil {
+				return err
+			}
+			n, err := stateOf(nil, "<"+record.UID.String()+">", Undoing, nil, b)
+			if err != nil {
+				return err
+			}
+			_, err = tx.Set(ctx, n)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return r.takeBack(ctx, l, record)
+	})
+	if err != nil {
+		return Run{}, err
+	}
+	return r.Show(ctx, id)
+}
+
+// mayUndo is a Conflict where something is in the way.
+func (r *Runner) mayUndo(ctx context.Context, record record, keep bool) error {
+	conflict := &Conflict{Run: record.ID}
+	at := &reader{cluster: r.Cluster}
+	schema, err := r.schema(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range record.batches {
+		changes, err := b.changes()
+		if err != nil {
+			return err
+		}
+		now, err := look(ctx, at.query, schema, changes)
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			if _, why, later := restore(c, now, keep); why != "" {
+				conflict.Reasons = append(conflict.Reasons, why)
+				conflict.Later = conflict.Later || later
+			}
+		}
+	}
+	if len(conflict.Reasons) > 0 {
+		return conflict
+	}
+	return nil
+}
+
+// takeBack undoes the batches of a run that are not undone yet, the last first, and ends it.
+// Feedback that comes meanwhile is kept.
+func (r *Runner) takeBack(ctx context.Context, l *lease.Lease, record record) error {
+	b, err := record.body()
+	if err != nil {
+		return err
+	}
+	for i, batch := range slices.Backward(record.batches) {
+		if batch.State != Done {
+			continue
+		}
+		r.Step("undo batch")
+		if record.batches[i], err = r.undo(ctx, l, batch); err != nil {
+			return fmt.Errorf("undoing run %s, batch %d: %w", record.ID, batch.Number, err)
+		}
+	}
+	r.Step("undone")
+	return r.end(ctx, l, record, Undone, b)
+}
+
+// undo is apply's counterpart. The batch keeps the record of what it had done.
+func (r *Runner) undo(ctx context.Context, l *lease.Lease, b batch) (batch, error) {
+	applied, err := b.changes()
+	if err != nil {
+		return b, err
+	}
+	return r.write(ctx, l, b, Done, Undone, func(ctx context.Context, tx graph.Tx, schema graph.Schema) ([]Change, *writing, error) {
+		now, err := look(ctx, tx.Query, schema, applied)
+		if err != nil {
+			return nil, nil, err
+		}
+		w := &writing{set: map[graph.Triplet][]byte{}}
+		done := slices.Clone(applied)
+		for i, c := range applied {
+			back, _, _ := restore(c, now, true)
+			if !back.done() {
+				done[i].Note = back.Note
+				continue
+			}
+			switch c.Kind {
+			case EdgeChange:
+				w.edge(now.edges[c.Triplet], *back.After)
+			case OldShortcut:
+				w.set[c.Triplet] = []byte(c.NQuads)
+			case NewShortcut:
+				w.remove(c.Triplet)
+			}
+		}
+		return done, w, nil
+	})
+}

@@ -1,0 +1,275 @@
+package facet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+)
+
+// Query runs a read, within a transaction or at a timestamp.
+type Query func(ctx context.Context, text string, vars map[string]string) (data []byte, err error)
+
+// chunk bounds the edges that one query asks for.
+const chunk = 2000
+
+const prefix = "evorag.e|"
+
+// Read gives the edges that are there, with all their facets and the facets' types. JSON
+// doesn't tell a float 1 from an int, nor a time from a string that looks like one: edges
+// with such facets cost a second query.
+func Read(ctx context.Context, query Query, triplets []graph.Triplet) (map[graph.Triplet]Edge, error) {
+	out := make(map[graph.Triplet]Edge, len(triplets))
+	for part := range slices.Chunk(triplets, chunk) {
+		if err := read(ctx, query, part, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Exist tells which of the edges are there.
+func Exist(ctx context.Context, query Query, triplets []graph.Triplet) (map[graph.Triplet]bool, error) {
+	out := make(map[graph.Triplet]bool, len(triplets))
+	for part := range slices.Chunk(triplets, chunk) {
+		var text strings.Builder
+		of := groups(part)
+		for i, g := range of {
+			text.WriteString(g.block("p"+strconv.Itoa(i), ""))
+		}
+		err := ask(ctx, query, text.String(), func(block string, head graph.UID, o object) error {
+			i, err := strconv.Atoi(block[1:])
+			if err == nil {
+				out[graph.Triplet{Head: head, Predicate: of[i].predicate, Object: o.uid}] = true
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func read(ctx context.Context, query Query, triplets []graph.Triplet, out map[graph.Triplet]Edge) error {
+	wanted := make(map[graph.Triplet]bool, len(triplets))
+	for _, t := range triplets {
+		wanted[t] = true
+	}
+	var text strings.Builder
+	of := groups(triplets)
+	for i, g := range of {
+		text.WriteString(g.block("p"+strconv.Itoa(i), "@facets"))
+	}
+	var doubts []doubt
+	err := ask(ctx, query, text.String(), func(block string, head graph.UID, o object) error {
+		i, err := strconv.Atoi(block[1:])
+		if err != nil {
+			return err
+		}
+		t := graph.Triplet{Head: head, Predicate: of[i].predicate, Object: o.uid}
+		if !wanted[t] {
+			return nil
+		}
+		e, unsure, err := edge(t, o)
+		out[t] = e
+		doubts = append(doubts, unsure...)
+		return err
+	})
+	if err != nil || len(doubts) == 0 {
+		return err
+	}
+	return settle(ctx, query, doubts, out)
+}
+
+// doubt is a facet whose type the JSON doesn't tell.
+type doubt struct {
+	graph.Triplet
+	key  string
+	text string // as the type that is less usual: a float, a string
+	test string // a filter that only a facet of that type passes
+}
+
+// edge takes the facets of one edge apart.
+func edge(t graph.Triplet, o object) (Edge, []doubt, error) {
+	e := Edge{Triplet: t, Contribution: graph.Neutral()}
+	var doubts []doubt
+	for key, raw := range o.facets {
+		var err error
+		switch key {
+		case Score:
+			err = json.Unmarshal(raw, &e.Score)
+			e.Learned = true
+		case N:
+			err = json.Unmarshal(raw, &e.Updates)
+		case Low:
+			err = json.Unmarshal(raw, &e.Low)
+		case Hidden:
+			err = json.Unmarshal(raw, &e.Hidden)
+		default:
+			var text string
+			var unsure *doubt
+			text, unsure, err = spell(key, raw)
+			e.others = append(e.others, other{key, text})
+			if unsure != nil {
+				unsure.Triplet = t
+				doubts = append(doubts, *unsure)
+			}
+		}
+		if err != nil {
+			return Edge{}, nil, fmt.Errorf("the facet %s of %s <%s> %s is %s: %w", key, t.Head, t.Predicate, t.Object, raw, err)
+		}
+	}
+	slices.SortFunc(e.others, func(a, b other) int { return cmp.Compare(a.key, b.key) })
+	return e, doubts, nil
+}
+
+// spell writes a facet's JSON value as N-Quads do. The doubt, if any, has the other spelling.
+func spell(key string, raw json.RawMessage) (string, *doubt, error) {
+	switch raw[0] {
+	case 't', 'f':
+		return string(raw), nil, nil
+	case '"':
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return "", nil, err
+		}
+		if _, err := time.Parse(time.RFC3339Nano, s); err != nil {
+			return graph.Quote(s), nil, nil
+		}
+		return s, &doubt{key: key, text: graph.Quote(s), test: fmt.Sprintf("allofterms(%s, %s)", key, graph.Quote(s))}, nil
+	default:
+		f, err := strconv.ParseFloat(string(raw), 64)
+		if err != nil {
+			return "", nil, err
+		}
+		if bytes.ContainsAny(raw, ".e") {
+			return Float(f), nil, nil
+		}
+		// 1e308 is no int: only floats compare with it.
+		return string(raw), &doubt{key: key, text: Float(f), test: fmt.Sprintf(`lt(%s, "1e308")`, key)}, nil
+	}
+}
+
+// settle asks which of the doubtful facets are of the less usual type.
+func settle(ctx context.Context, query Query, doubts []doubt, out map[graph.Triplet]Edge) error {
+	type kind struct{ predicate, test string }
+	at := map[kind][]doubt{}
+	var kinds []kind
+	for _, d := range doubts {
+		k := kind{d.Predicate, d.test}
+		if at[k] == nil {
+			kinds = append(kinds, k)
+		}
+		at[k] = append(at[k], d)
+	}
+	for part := range slices.Chunk(kinds, 100) {
+		var text strings.Builder
+		for i, k := range part {
+			triplets := make([]graph.Triplet, len(at[k]))
+			for j, d := range at[k] {
+				triplets[j] = d.Triplet
+			}
+			text.WriteString(groups(triplets)[0].block("p"+strconv.Itoa(i), "@facets("+k.test+")"))
+		}
+		err := ask(ctx, query, text.String(), func(block string, head graph.UID, o object) error {
+			i, err := strconv.Atoi(block[1:])
+			if err != nil {
+				return err
+			}
+			for _, d := range at[part[i]] {
+				if d.Head != head || d.Object != o.uid {
+					continue
+				}
+				others := out[d.Triplet].others
+				for j := range others {
+					if others[j].key == d.key {
+						others[j].text = d.text
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object is the far end of an edge with the edge's facets by key.
+type object struct {
+	uid    graph.UID
+	facets map[string]json.RawMessage
+}
+
+// ask runs a query of blocks and hands on each edge of its answer.
+func ask(ctx context.Context, query Query, blocks string, each func(block string, head graph.UID, o object) error) error {
+	if blocks == "" {
+		return nil
+	}
+	data, err := query(ctx, "{\n"+blocks+"}", nil)
+	if err != nil {
+		return err
+	}
+	var answer map[string][]struct {
+		UID   graph.UID       `json:"evorag.u"`
+		Edges json.RawMessage `json:"evorag.e"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return fmt.Errorf("the engine's answer about edges is not readable: %w", err)
+	}
+	for block, heads := range answer {
+		for _, head := range heads {
+			objects, err := objectsOf(head.Edges)
+			if err != nil {
+				return fmt.Errorf("the engine's answer about edges is not readable: %w", err)
+			}
+			for _, o := range objects {
+				if err := each(block, head.UID, o); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// objectsOf reads a list of far ends, or the one of a predicate that holds at most one.
+func objectsOf(raw json.RawMessage) ([]object, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var maps []map[string]json.RawMessage
+	var err error
+	if raw[0] == '[' {
+		err = json.Unmarshal(raw, &maps)
+	} else {
+		maps = make([]map[string]json.RawMessage, 1)
+		err = json.Unmarshal(raw, &maps[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]object, len(maps))
+	for i, m := range maps {
+		out[i].facets = map[string]json.RawMessage{}
+		for key, value := range m {
+			if name, ok := strings.CutPrefix(key, prefix); ok {
+				out[i].facets[name] = value
+			} else if key == "evorag.u" {
+				if err := json.Unmarshal(value, &out[i].uid); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return out, nil
+}

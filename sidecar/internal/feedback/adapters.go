@@ -1,0 +1,243 @@
+package feedback
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// decode reads one JSON value in any of the shapes that are taken: the project's own, a score
+// of Langfuse, a feedback of LangSmith, span or trace annotations of Phoenix. Shapes are told
+// apart by the keys that only they have.
+func decode(body []byte) ([]Event, error) {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(body, &keys); err != nil {
+		return nil, fmt.Errorf("the body is not a JSON object: %w", err)
+	}
+	one := func(e Event, err error) ([]Event, error) { return []Event{e}, err }
+	switch {
+	case present(keys["retrieval"]):
+		var p plain
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&p); err != nil {
+			return nil, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		}
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return nil, errors.New("there is more behind the JSON object; send one object")
+		}
+		return one(p.event())
+	case keys["traceId"] != nil || keys["dataType"] != nil:
+		return one(fromLangfuse(body))
+	case keys["run_id"] != nil || keys["feedback_source"] != nil:
+		return one(fromLangSmith(body))
+	case keys["data"] != nil:
+		return fromPhoenix(body)
+	case keys["span_id"] != nil || keys["annotator_kind"] != nil:
+		return one(fromPhoenixOne(body))
+	}
+	return nil, errors.New(`no shape that is known here; send {"retrieval": "...", "score": 1..5}, a Langfuse score, a LangSmith feedback or Phoenix annotations`)
+}
+
+// about is what an observability tool carries for us in its metadata.
+type about struct {
+	Retrieval string `json:"retrieval"`
+	Response  string `json:"response"`
+	Answer    texts  `json:"answer"`
+	Evaluator string `json:"evaluator"`
+	Rater     string `json:"rater"`
+	Scale     string `json:"scale"` // of the score; where it is left out, each adapter's own
+}
+
+// fill takes the metadata over. id is the traced thing's own id, which may be the retrieval's.
+func (a about) fill(e *Event, id string) {
+	e.Retrieval = a.Retrieval
+	if e.Retrieval == "" {
+		e.Retrieval = id
+	}
+	e.Response, e.Gold, e.Evaluator = a.Response, a.Answer, a.Evaluator
+	if a.Rater != "" {
+		e.Rater = a.Rater
+	}
+}
+
+func scaleOr(scale, otherwise string) string {
+	if scale == "" {
+		return otherwise
+	}
+	return scale
+}
+
+// fromLangfuse reads a score object of Langfuse. NUMERIC is on the scale 0-1 unless
+// metadata.scale says else; CATEGORICAL has no order that is known here.
+func fromLangfuse(body []byte) (Event, error) {
+	var s struct {
+		ID           string          `json:"id"`
+		TraceID      string          `json:"traceId"`
+		Name         string          `json:"name"`
+		Source       string          `json:"source"` // API, EVAL, ANNOTATION
+		Value        json.RawMessage `json:"value"`
+		DataType     string          `json:"dataType"`
+		Comment      string          `json:"comment"`
+		AuthorUserID string          `json:"authorUserId"`
+		UpdatedAt    string          `json:"updatedAt"`
+		Metadata     about           `json:"metadata"`
+	}
+	if err := json.Unmarshal(body, &s); err != nil {
+		return Event{}, fmt.Errorf("the Langfuse score is not readable: %w", err)
+	}
+	e := Event{ID: delivery("langfuse", s.ID, s.UpdatedAt), Source: Human, Rater: rater(s.AuthorUserID, s.Name), Comment: s.Comment}
+	if s.Source == "EVAL" {
+		e.Source = LLM
+	}
+	scale := scaleOr(s.Metadata.Scale, scaleUnit)
+	switch s.DataType {
+	case "BOOLEAN":
+		scale = scaleBoolean
+	case "CATEGORICAL", "TEXT":
+		return Event{}, fmt.Errorf("a Langfuse score of type %s can't be mapped to a rating; send NUMERIC or BOOLEAN", s.DataType)
+	}
+	x, err := number(s.Value, "value", scale)
+	if err == nil {
+		e.Rating, err = onScale(x, scale)
+	}
+	s.Metadata.fill(&e, s.TraceID)
+	return e, err
+}
+
+// fromLangSmith reads a feedback of LangSmith. A numeric score is on the scale 0-1 unless the
+// metadata's scale says else.
+func fromLangSmith(body []byte) (Event, error) {
+	var f struct {
+		ID         string          `json:"id"`
+		RunID      string          `json:"run_id"`
+		Key        string          `json:"key"`
+		Score      json.RawMessage `json:"score"`
+		Comment    string          `json:"comment"`
+		ModifiedAt string          `json:"modified_at"`
+		Source     struct {
+			Type     string `json:"type"` // api, app, model, auto_eval
+			UserID   string `json:"user_id"`
+			Metadata about  `json:"metadata"`
+		} `json:"feedback_source"`
+		Extra struct {
+			Metadata about `json:"metadata"`
+		} `json:"extra"`
+	}
+	if err := json.Unmarshal(body, &f); err != nil {
+		return Event{}, fmt.Errorf("the LangSmith feedback is not readable: %w", err)
+	}
+	e := Event{ID: delivery("langsmith", f.ID, f.ModifiedAt), Source: Human, Rater: rater(f.Source.UserID, f.Key), Comment: f.Comment}
+	if f.Source.Type == "model" || f.Source.Type == "auto_eval" {
+		e.Source = LLM
+	}
+	from := f.Source.Metadata
+	if from.Retrieval == "" {
+		from = f.Extra.Metadata
+	}
+	if !present(f.Score) {
+		return Event{}, errors.New("the LangSmith feedback has no score; only scored feedback can be learned from")
+	}
+	scale := scaleOr(from.Scale, scaleUnit)
+	if raw := string(f.Score); raw == "true" || raw == "false" {
+		scale = scaleBoolean
+	}
+	x, err := number(f.Score, "score", scale)
+	if err == nil {
+		e.Rating, err = onScale(x, scale)
+	}
+	from.fill(&e, f.RunID)
+	return e, err
+}
+
+// fromPhoenix reads what is posted to Phoenix' span_annotations or trace_annotations.
+func fromPhoenix(body []byte) ([]Event, error) {
+	var all struct {
+		Data []json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(body, &all); err != nil {
+		return nil, fmt.Errorf("the Phoenix annotations are not readable: %w", err)
+	}
+	events := make([]Event, 0, len(all.Data))
+	for i, raw := range all.Data {
+		e, err := fromPhoenixOne(raw)
+		if err != nil {
+			return nil, fmt.Errorf("data[%d]: %w", i, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// fromPhoenixOne reads one annotation: a score on the scale 0-1 unless metadata.scale says
+// else, or a label thumbs-up, thumbs-down, correct, incorrect.
+func fromPhoenixOne(body []byte) (Event, error) {
+	var a struct {
+		ID            string `json:"id"`
+		SpanID        string `json:"span_id"`
+		TraceID       string `json:"trace_id"`
+		Name          string `json:"name"`
+		AnnotatorKind string `json:"annotator_kind"` // HUMAN, LLM, CODE
+		Identifier    string `json:"identifier"`
+		UpdatedAt     string `json:"updated_at"`
+		UserID        string `json:"user_id"`
+		Result        struct {
+			Label       string          `json:"label"`
+			Score       json.RawMessage `json:"score"`
+			Explanation string          `json:"explanation"`
+		} `json:"result"`
+		Metadata about `json:"metadata"`
+	}
+	if err := json.Unmarshal(body, &a); err != nil {
+		return Event{}, fmt.Errorf("the Phoenix annotation is not readable: %w", err)
+	}
+	e := Event{ID: delivery("phoenix", a.ID, a.UpdatedAt), Rater: rater(a.UserID+a.Identifier, a.Name), Comment: a.Result.Explanation}
+	switch a.AnnotatorKind {
+	case "LLM":
+		e.Source = LLM
+	case "CODE":
+		e.Source = GroundTruth
+	default:
+		e.Source = Human
+	}
+	var err error
+	switch label := strings.ToLower(a.Result.Label); {
+	case present(a.Result.Score):
+		scale := scaleOr(a.Metadata.Scale, scaleUnit)
+		var x float64
+		if x, err = number(a.Result.Score, "score", scale); err == nil {
+			e.Rating, err = onScale(x, scale)
+		}
+	case label == "thumbs-up" || label == "correct":
+		e.Rating, err = onScale(1, scaleBoolean)
+	case label == "thumbs-down" || label == "incorrect":
+		e.Rating, err = onScale(0, scaleBoolean)
+	default:
+		err = fmt.Errorf("the Phoenix annotation has neither a score nor a label that is known (thumbs-up, thumbs-down, correct, incorrect): %q", a.Result.Label)
+	}
+	id := a.SpanID
+	if id == "" {
+		id = a.TraceID
+	}
+	a.Metadata.fill(&e, id)
+	return e, err
+}
+
+// delivery is the id of one version of another tool's object; "" where it has none.
+func delivery(tool, id, version string) string {
+	if id == "" {
+		return ""
+	}
+	return strings.TrimRight(tool+":"+id+":"+version, ":")
+}
+
+// rater tells raters of another tool apart: by user, else by what is rated.
+func rater(user, name string) string {
+	if user != "" {
+		return user
+	}
+	return name
+}

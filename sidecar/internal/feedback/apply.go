@@ -1,0 +1,321 @@
+package feedback
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/facet"
+)
+
+// state is all that decides what a batch does, as its transaction reads it.
+type state struct {
+	status  map[string]string // of the batch's ratings, by uid
+	model   model
+	applied map[string]effect // the rating that counts now, by rater key
+}
+
+// effect is a rating that counts, with what it did.
+type effect struct {
+	uid      string
+	received time.Time
+	batch    int   // the journal's number
+	entry    Entry // its edges are indices into edges
+	edges    []graph.Triplet
+}
+
+func readState(ctx context.Context, tx graph.Tx, lessons []lesson, rest []fate) (state, error) {
+	var uids, keys []string
+	for _, l := range lessons {
+		uids = append(uids, l.uid)
+		if key := l.Key(); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, f := range rest {
+		uids = append(uids, f.uid)
+	}
+	text := strings.Replace(listed("feedback_state", keys), "uid(0x1)", "uid("+strings.Join(uids, ", ")+")", 1)
+	data, err := tx.Query(ctx, text, nil)
+	if err != nil {
+		return state{}, err
+	}
+	var answer struct {
+		Events []struct {
+			UID    string `json:"uid"`
+			Status string `json:"status"`
+		} `json:"events"`
+		Model   []model `json:"model"`
+		Applied []struct {
+			UID      string    `json:"uid"`
+			Key      string    `json:"key"`
+			Received time.Time `json:"received"`
+			Batch    struct {
+				Number int    `json:"number"`
+				Body   string `json:"body"`
+			} `json:"batch"`
+		} `json:"applied"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return state{}, fmt.Errorf("reading the state of ratings: %w", err)
+	}
+	st := state{status: map[string]string{}, applied: map[string]effect{}}
+	for _, e := range answer.Events {
+		st.status[e.UID] = e.Status
+	}
+	if len(answer.Model) > 0 {
+		st.model = answer.Model[0]
+	}
+	for _, a := range answer.Applied {
+		var b Batch
+		if err := json.Unmarshal([]byte(a.Batch.Body), &b); err != nil {
+			return state{}, fmt.Errorf("the journal's batch %d is not readable: %w", a.Batch.Number, err)
+		}
+		entry, err := b.entryOf(a.UID)
+		if err != nil {
+			return state{}, err
+		}
+		st.applied[a.Key] = effect{a.UID, a.Received, a.Batch.Number, entry, b.Edges}
+	}
+	return st, nil
+}
+
+// ledger carries a batch out, entry by entry, on the edges as the transaction read them.
+type ledger struct {
+	batch   Batch
+	at      map[graph.Triplet]int // place in batch.Edges
+	edges   map[graph.Triplet]facet.Edge
+	changed map[graph.Triplet]bool
+	alpha   float64
+	reset   int                // effects up to this batch are forgotten already
+	status  map[string]string  // new statuses, by uid
+	applied map[string]effect  // as state, kept up to date
+	bring   map[string]*lesson // by retrieval: brings the response that is to be kept
+}
+
+// carryOut applies the lessons that are still to be applied, in their order. It is a function of
+// the state, the edges and the lessons: the journal tells what it did.
+func carryOut(st state, edges map[graph.Triplet]facet.Edge, lessons []lesson, alpha float64, now time.Time) *ledger {
+	l := &ledger{
+		batch: Batch{Number: st.model.Batches + 1, Time: now}, at: map[graph.Triplet]int{}, edges: edges,
+		changed: map[graph.Triplet]bool{}, alpha: st.model.alpha(alpha), reset: st.model.Reset, status: map[string]string{}, applied: st.applied,
+		bring: map[string]*lesson{},
+	}
+	for i := range lessons {
+		x := &lessons[i]
+		if !toBeApplied(st.status[x.uid]) {
+			continue
+		}
+		before, rated := l.applied[x.Key()]
+		if rated && !x.later(before.received, before.uid) {
+			l.status[x.uid] = statusSuperseded
+			l.batch.Entries = append(l.batch.Entries, l.entry(kindSuperseded, x))
+			continue
+		}
+		if rated {
+			l.reverse(before)
+		}
+		l.apply(x)
+	}
+	return l
+}
+
+func toBeApplied(status string) bool { return status == statusPending || status == statusWaiting }
+
+func (l *ledger) entry(kind string, x *lesson) Entry {
+	return Entry{
+		Kind: kind, Feedback: x.uid, Delivery: x.ID, Retrieval: x.Retrieval, Question: x.question,
+		Rating: x.Rating, Rater: x.Rater, Source: x.Source, Response: beginning(x.response), Alpha: [2]float64{l.alpha, l.alpha},
+	}
+}
+
+// beginning is as much of a response as the journal keeps.
+func beginning(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// apply adds a lesson's steps to the scores, equations (8) and (9).
+func (l *ledger) apply(x *lesson) {
+	e := l.entry(kindApplied, x)
+	for _, step := range x.steps {
+		i := l.place(step.Triplet)
+		edge, there := l.edges[step.Triplet]
+		if !there {
+			e.Void = append(e.Void, i)
+			continue
+		}
+		after := clampScore(edge.Score + step.Delta)
+		e.Steps = append(e.Steps, Change{i, edge.Score, after})
+		edge.Score = after
+		edge.Updates++
+		l.put(edge)
+	}
+	l.alpha = clampAlpha(l.alpha + x.alpha)
+	e.Alpha[1] = l.alpha
+	l.batch.Entries = append(l.batch.Entries, e)
+	l.status[x.uid] = statusApplied
+	l.applied[x.Key()] = effect{x.uid, x.received, l.batch.Number, e, l.batch.Edges}
+	if x.Response != "" && l.bring[x.Retrieval] == nil {
+		l.bring[x.Retrieval] = x
+	}
+}
+
+// reverse takes an effect back: exactly the steps that were made are subtracted. What a reset
+// has forgotten has no effect any more.
+func (l *ledger) reverse(before effect) {
+	e := before.entry
+	done, moved := e.Steps, e.Alpha[1]-e.Alpha[0]
+	e.Kind, e.Steps, e.Void, e.Alpha = kindReversed, nil, nil, [2]float64{l.alpha, l.alpha}
+	l.status[before.uid] = statusSuperseded
+	if before.batch <= l.reset {
+		done, moved = nil, 0
+	}
+	for _, c := range done {
+		t := before.edges[c.Edge]
+		i := l.place(t)
+		edge, there := l.edges[t]
+		if !there {
+			e.Void = append(e.Void, i)
+			continue
+		}
+		after := clampScore(edge.Score - (c.After - c.Before))
+		e.Steps = append(e.Steps, Change{i, edge.Score, after})
+		edge.Score = after
+		edge.Updates = max(0, edge.Updates-1)
+		l.put(edge)
+	}
+	l.alpha = clampAlpha(l.alpha - moved)
+	e.Alpha[1] = l.alpha
+	l.batch.Entries = append(l.batch.Entries, e)
+}
+
+func (l *ledger) place(t graph.Triplet) int {
+	i, known := l.at[t]
+	if !known {
+		i = len(l.batch.Edges)
+		l.at[t] = i
+		l.batch.Edges = append(l.batch.Edges, t)
+	}
+	return i
+}
+
+func (l *ledger) put(e facet.Edge) {
+	l.edges[e.Triplet] = e
+	l.changed[e.Triplet] = true
+}
+
+// journaled is a batch that was committed, between its transaction's timestamps.
+type journaled struct {
+	uid      string
+	edges    []graph.Triplet // that it wrote
+	readTS   uint64
+	commitTS uint64 // 0: not known
+}
+
+// apply carries lessons and fates out in ONE transaction: it reads the edges' facets, merges,
+// and writes facets, alpha, the journal's entry and every rating's status. A rating whose status
+// is not pending any more was applied by another replica, or by an attempt of ours whose
+// answer was lost; it is left alone.
+func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*ledger, error) {
+	var done *ledger
+	var uids map[string]graph.UID
+	at, err := s.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+		st, err := readState(ctx, tx, lessons, rest)
+		if err != nil {
+			return err
+		}
+		edges, err := facet.Read(ctx, tx.Query, st.concerned(lessons))
+		if err != nil {
+			return err
+		}
+		done = carryOut(st, edges, lessons, s.Alpha, s.Now())
+		nquads, err := s.nquads(st, done, lessons, rest, tx.StartTS())
+		if err != nil || len(nquads) == 0 {
+			return err
+		}
+		uids, err = tx.Set(ctx, nquads)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.verified = nil
+	if len(done.batch.Entries) > 0 {
+		alpha := done.alpha
+		s.alpha.Store(&alpha)
+	}
+	if written := done.batch.written(); len(written) > 0 {
+		s.Changed(written)
+		s.unverified = append(s.unverified, journaled{uids["batch"].String(), written, at.StartTS, at.CommitTS})
+	}
+	return done, nil
+}
+
+// concerned lists every edge that the lessons, or taking back what they replace, may change.
+func (st state) concerned(lessons []lesson) []graph.Triplet {
+	seen := map[graph.Triplet]bool{}
+	var out []graph.Triplet
+	add := func(t graph.Triplet) {
+		if !seen[t] {
+			seen[t] = true
+			out = append(out, t)
+		}
+	}
+	for _, l := range lessons {
+		if !toBeApplied(st.status[l.uid]) {
+			continue
+		}
+		for _, step := range l.steps {
+			add(step.Triplet)
+		}
+		if before, ok := st.applied[l.Key()]; ok {
+			for _, c := range before.entry.Steps {
+				add(before.edges[c.Edge])
+			}
+		}
+	}
+	return out
+}
+
+// nquads writes a batch; nothing where there is nothing to do.
+func (s *Service) nquads(st state, l *ledger, lessons []lesson, rest []fate, readTS uint64) ([]byte, error) {
+	var b []byte
+	for _, f := range rest {
+		if now := st.status[f.uid]; toBeApplied(now) && now != f.status {
+			b = fmt.Appendf(b, "<%s> <evorag.feedback.status> %s .\n<%[1]s> <evorag.feedback.reason> %[3]s .\n", f.uid, graph.Quote(f.status), graph.Quote(f.reason))
+		}
+	}
+	for _, uid := range s.verified {
+		b = fmt.Appendf(b, "<%s> <evorag.batch.checked> \"true\" .\n", uid)
+	}
+	if len(l.batch.Entries) == 0 {
+		return b, nil
+	}
+	for t := range l.changed {
+		b = l.edges[t].AppendTo(b)
+	}
+	for uid, status := range l.status {
+		b = fmt.Appendf(b, "<%s> <evorag.feedback.status> %s .\n", uid, graph.Quote(status))
+	}
+	for _, e := range l.batch.Entries {
+		if e.Kind == kindApplied {
+			b = fmt.Appendf(b, "<%s> <evorag.feedback.batch> _:batch .\n", e.Feedback)
+		}
+	}
+	for _, x := range l.bring {
+		if x.from.uid != 0 {
+			b = fmt.Appendf(b, "<%s> <evorag.retrieval.response> %s .\n", x.from.uid, graph.Quote(x.Response))
+		}
+	}
+	m := st.model
+	m.Alpha, m.Batches = &l.alpha, l.batch.Number
+	return l.batch.appendTo(m.appendTo(b), readTS)
+}

@@ -1,0 +1,409 @@
+package feedback_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/credit"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
+)
+
+func TestARatingMovesTheEdgesThatEarnedItOnce(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	s.Remember(r)
+	before := string(c.Query(t, `{ q(func: has(owned_by)) { owned_by (orderasc: name) @facets(since, note, share) { uid } } }`, nil))
+
+	id := s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox", "id": "d1"})
+	require.Equal(t, "d1", id)
+	require.Equal(t, 1, s.becomes(t, id, "applied").Batch)
+	fox, _ := c.score(t, c.edge("owned_by", "fox"))
+	disney, _ := c.score(t, c.edge("owned_by", "disney"))
+	require.Less(t, fox.Score, 100.0)
+	require.Equal(t, 1, fox.Updates)
+	require.Greater(t, disney.Score, 100.0)
+
+	require.Equal(t, http.StatusAccepted, s.send(map[string]any{"retrieval": r.ID, "score": 5, "response": "21st Century Fox", "id": "d1"}).Code, "the same delivery gets the same answer")
+	last := s.rate(t, map[string]any{"retrieval": r.ID, "score": 3, "response": "x", "rater": "bob"})
+	s.becomes(t, last, "applied")
+	again, _ := c.score(t, c.edge("owned_by", "fox"))
+	require.Equal(t, fox, again, "and has no second effect; 3 teaches nothing")
+	require.Equal(t, 1, s.count("duplicate"))
+
+	after := string(c.Query(t, `{ q(func: has(owned_by)) { owned_by (orderasc: name) @facets(since, note, share) { uid } } }`, nil))
+	require.JSONEq(t, before, after, "the users' facets are as they were")
+
+	alpha, learned := s.LearnedAlpha(0)
+	require.True(t, learned)
+	require.NotEqual(t, .5, alpha)
+	_, learned = s.LearnedAlpha(7)
+	require.False(t, learned, "another namespace has its own")
+
+	code, why := s.explain(t, "head=studio&predicate=owned_by&object=fox")
+	require.Equal(t, http.StatusOK, code)
+	require.Len(t, why.History, 1)
+	require.Equal(t, r.Question, why.History[0].Question)
+	require.Equal(t, "21st Century Fox", why.History[0].Response)
+	require.Equal(t, fox.Score, *why.History[0].After)
+	require.Equal(t, fox.Score, why.Now.Score)
+}
+
+func TestANewerRatingOfTheSameRaterReplacesTheOlderExactly(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	s.Remember(r)
+	rate := func(score int, rater string) {
+		s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": score, "response": "21st Century Fox", "rater": rater}), "applied")
+	}
+	scores := func() (out []float64) {
+		for _, o := range []string{"fox", "news", "disney"} {
+			e, _ := c.score(t, c.edge("owned_by", o))
+			out = append(out, e.Score)
+		}
+		return out
+	}
+	rate(5, "bob")
+	onlyBob := scores()
+	rate(1, "ann")
+	rate(3, "ann")
+	require.InDeltaSlice(t, onlyBob, scores(), 1e-9)
+	rate(1, "ann")
+	rate(5, "ann") // without a response of its own the retrieval's is meant
+	twice := scores()
+	require.InDelta(t, 2*(onlyBob[0]-100), twice[0]-100, 1e-9)
+	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 3, "rater": "ann"}), "applied")
+	require.InDeltaSlice(t, onlyBob, scores(), 1e-9)
+}
+
+func TestARatingWaitsForItsRetrieval(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	id := s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox"})
+	require.Contains(t, s.becomes(t, id, "waiting").Reason, "not stored yet")
+	other := c.start(t, nil) // another replica writes it
+	other.Remember(r)
+	s.becomes(t, id, "applied")
+}
+
+func TestWhatCannotBeLearnedFromIsVoidWithTheReason(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	s.Remember(r)
+	id := s.rate(t, map[string]any{"retrieval": r.ID, "score": 1})
+	require.Contains(t, s.becomes(t, id, "void").Reason, "no response")
+	id = s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "x", "evaluator": "gold"})
+	require.Contains(t, s.becomes(t, id, "void").Reason, "no reference answer")
+	gold := s.rate(t, map[string]any{"retrieval": r.ID, "answer": "The Walt Disney Company", "evaluator": "gold", "source": "ground_truth"})
+	s.becomes(t, gold, "applied")
+	disney, _ := c.score(t, c.edge("owned_by", "disney"))
+	fox, _ := c.score(t, c.edge("owned_by", "fox"))
+	require.Greater(t, disney.Score, fox.Score)
+}
+
+// moody fails until it is told not to.
+type moody struct{ err chan error }
+
+func (m moody) Evaluate(_ context.Context, _ credit.Answer, r graph.Retrieval) ([]credit.Evaluation, error) {
+	return make([]credit.Evaluation, len(r.Results)), <-m.err
+}
+
+func TestARatingWaitsForItsEvaluator(t *testing.T) {
+	c := newCluster(t)
+	m := moody{make(chan error, 100)}
+	m.err <- errors.New("the model is away")
+	s := c.start(t, func(o *feedback.Options) { o.Evaluators = map[string]feedback.Evaluator{"llm": m} })
+	r := c.shown(time.Now())
+	s.Remember(r)
+	id := s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "x", "evaluator": "llm"})
+	require.Contains(t, s.becomes(t, id, "waiting").Reason, "the model is away")
+	close(m.err)
+	s.becomes(t, id, "applied")
+}
+
+func TestWhatIsRefusedAtTheDoor(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, func(o *feedback.Options) { o.Rate, o.Backlog = 1e6, 1e6 })
+	good := c.shown(time.Now()).ID
+	for _, x := range []struct {
+		name string
+		body any
+		code int
+		want string
+	}{
+		{"a forged id", map[string]any{"retrieval": strings.Repeat("A", 64), "score": 1}, 400, "not a retrieval id"},
+		{"an expired one", map[string]any{"retrieval": c.shown(time.Now().Add(-2 * time.Hour)).ID, "score": 1}, 410, "kept for 1h0m0s"},
+		{"another namespace's", map[string]any{"retrieval": c.signer.New(9, time.Now()), "score": 1}, 403, "namespace 9"},
+		{"a score out of range", map[string]any{"retrieval": good, "score": 7}, 400, "from 1 to 5"},
+		{"an evaluator that is not set up", map[string]any{"retrieval": good, "score": 1, "evaluator": "llm"}, 400, `"llm" is not set up`},
+		{"what is no JSON", []byte("score=1"), 400, "not a JSON object"},
+		{"a delivery beyond 1 MiB", []byte(`{"retrieval":"` + strings.Repeat("x", 1<<20) + `"}`), 413, "1 MiB"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			w := s.send(x.body)
+			require.Equal(t, x.code, w.Code, w.Body.String())
+			require.Contains(t, w.Body.String(), x.want)
+		})
+	}
+	require.Equal(t, 1, s.count("expired"))
+	require.Equal(t, 7, s.count("refused"))
+
+	t.Run("another media type", func(t *testing.T) {
+		require.Equal(t, 415, s.send([]byte("a=b"), "Content-Type", "application/x-www-form-urlencoded").Code)
+	})
+	t.Run("one wrong event refuses the whole batch", func(t *testing.T) {
+		event := func(id, retrieval string) string {
+			return `{"specversion":"1.0","id":"` + id + `","source":"s","type":"t","data":{"retrieval":"` + retrieval + `","score":1}}`
+		}
+		w := s.send([]byte("["+event("1", good)+","+event("2", "forged")+"]"), "Content-Type", "application/cloudevents-batch+json")
+		require.Equal(t, 400, w.Code)
+		require.Contains(t, w.Body.String(), "event 1")
+	})
+	t.Run("without a secret, another machine", func(t *testing.T) {
+		r := httptest.NewRequest(http.MethodPost, "/evorag/v1/feedback", strings.NewReader("{}"))
+		r.RemoteAddr = "10.0.0.1:80"
+		w := httptest.NewRecorder()
+		s.Receive(w, r)
+		require.Equal(t, 403, w.Code)
+	})
+	require.Zero(t, s.count("received"))
+
+	t.Run("too many", func(t *testing.T) {
+		slow := c.start(t, func(o *feedback.Options) { o.Rate = .5 })
+		slow.send(map[string]any{"retrieval": good, "score": 1, "response": "x"})
+		w := slow.send(map[string]any{"retrieval": good, "score": 1, "response": "x"})
+		require.Equal(t, 429, w.Code)
+		require.NotEmpty(t, w.Header().Get("Retry-After"))
+	})
+	t.Run("too much to do", func(t *testing.T) {
+		full := c.start(t, func(o *feedback.Options) { o.Backlog = 0 })
+		w := full.send(map[string]any{"retrieval": good, "score": 1, "response": "x"})
+		require.Equal(t, 429, w.Code)
+		require.Contains(t, w.Body.String(), "feedback.backlog")
+	})
+	t.Run("with a secret, only who knows it, from anywhere", func(t *testing.T) {
+		secret, err := feedback.ParseSecret("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+		require.NoError(t, err)
+		signed := c.start(t, func(o *feedback.Options) { o.Secrets = []feedback.Secret{secret} })
+		body, err := json.Marshal(map[string]any{"retrieval": good, "score": 1, "response": "x"})
+		require.NoError(t, err)
+		require.Equal(t, 401, signed.send(body).Code)
+		r := httptest.NewRequest(http.MethodPost, "/evorag/v1/feedback", bytes.NewReader(body))
+		r.RemoteAddr = "10.0.0.1:80"
+		r.Header = secret.Sign("m1", time.Now(), body)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		signed.Receive(w, r)
+		require.Equal(t, 202, w.Code, w.Body.String())
+		require.Contains(t, w.Body.String(), "webhook:m1")
+	})
+}
+
+func TestRetrievalsAreShownAndForgotten(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r, old := c.shown(time.Now()), c.shown(time.Now().Add(-2*time.Hour))
+	s.Remember(r)
+	s.Answered(r.ID, "Disney")
+	s.Remember(old)
+	require.Eventually(t, func() bool { return s.count("retrievals stored") == 2 }, 10*time.Second, 10*time.Millisecond)
+	show := func(id string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		s.ShowRetrieval(w, httptest.NewRequest(http.MethodGet, "/evorag/v1/retrievals/"+id, nil))
+		return w
+	}
+	w := show(r.ID)
+	require.Equal(t, 200, w.Code)
+	require.Contains(t, w.Body.String(), "The Walt Disney Company")
+	require.Equal(t, 410, show(old.ID).Code)
+	require.Equal(t, 400, show("forged").Code)
+	require.Equal(t, 404, show(c.shown(time.Now()).ID).Code)
+
+	later := c.start(t, nil) // prunes at its start
+	require.Eventually(t, func() bool { return later.count("retrievals pruned") == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, `{"q":[{"count":1}]}`, string(c.Query(t, `{ q(func: has(evorag.retrieval.body)) { count(uid) } }`, nil)))
+}
+
+func TestAQueueThatIsFullDropsAndNeverBlocks(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, func(o *feedback.Options) { o.Queue = 1 })
+	began := time.Now()
+	for range 2000 {
+		s.Remember(c.shown(time.Now()))
+	}
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.Positive(t, s.count("retrievals dropped"))
+}
+
+func TestAMissingEdgeIsNotMade(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	s.Remember(r)
+	gone := c.edge("owned_by", "fox")
+	require.NoError(t, c.Client.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error {
+		return tx.Delete(ctx, []byte("<"+gone.Head.String()+"> <owned_by> <"+gone.Object.String()+"> ."))
+	}))
+	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox"}), "applied")
+	_, there := c.score(t, gone)
+	require.False(t, there)
+	_, why := s.explain(t, "head=studio&predicate=owned_by&object=fox")
+	require.False(t, why.There)
+	require.Len(t, why.History, 1)
+	require.Nil(t, why.History[0].After)
+}
+
+// racing commits a wildcard delete between a batch's reads and its commit.
+type racing struct {
+	feedback.Store
+	once func(ctx context.Context)
+}
+
+func (r *racing) RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (graph.Txn, error) {
+	return r.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+		return fn(ctx, racingTx{tx, r})
+	})
+}
+
+type racingTx struct {
+	graph.Tx
+	r *racing
+}
+
+func (t racingTx) Set(ctx context.Context, nquads []byte) (map[string]graph.UID, error) {
+	if once := t.r.once; once != nil && bytes.Contains(nquads, []byte("evorag.batch.number")) {
+		t.r.once = nil
+		once(ctx)
+	}
+	return t.Tx.Set(ctx, nquads)
+}
+
+func TestAnEdgeThatRacedAWildcardDeleteIsTakenOutAgain(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		t.Run(map[bool]string{false: "at once", true: "after a crash"}[crash], func(t *testing.T) {
+			c := newCluster(t)
+			race := &racing{Store: c.Client}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var s *sidecar
+			race.once = func(ctx context.Context) {
+				require.NoError(t, c.Client.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
+					return tx.Delete(ctx, []byte("<"+c.uids["studio"].String()+"> <owned_by> * ."))
+				}))
+			}
+			store := feedback.Store(race)
+			if crash {
+				store = &crashing{race, cancel}
+			}
+			s = c.start(t, func(o *feedback.Options) { o.Store = store })
+			r := c.shown(time.Now())
+			s.Remember(r)
+			require.Eventually(t, func() bool { return s.count("retrievals stored") == 1 }, 10*time.Second, 10*time.Millisecond)
+			id := s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox"})
+			s.becomes(t, id, "applied")
+			if crash {
+				<-ctx.Done()
+				s.stop()
+				_, revived := c.score(t, c.edge("owned_by", "fox"))
+				require.True(t, revived, "that is how Dgraph is: both commits succeed")
+				c.start(t, nil)
+			}
+			require.Eventually(t, func() bool {
+				_, there := c.score(t, c.edge("owned_by", "fox"))
+				return !there
+			}, 10*time.Second, 20*time.Millisecond)
+			seat, there := c.score(t, c.edge("seat", "la"))
+			require.True(t, there, "what was not deleted stays")
+			require.NotEqual(t, 100.0, seat.Score)
+			_, why := s.explain(t, "head=studio&predicate=owned_by&object=fox")
+			require.Equal(t, "taken out", why.History[len(why.History)-1].Kind)
+		})
+	}
+}
+
+// crashing answers no read of the past: the sidecar goes down right after the commit.
+type crashing struct {
+	*racing
+	cancel context.CancelFunc
+}
+
+func (s *crashing) OwnQuery(ctx context.Context, c graph.Call) (graph.Answer, error) {
+	if c.StartTS != 0 {
+		s.cancel()
+		return graph.Answer{}, errors.New("gone")
+	}
+	return s.Store.OwnQuery(ctx, c)
+}
+
+func TestScoresAreExportedImportedAndReset(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	s.Remember(r)
+	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox", "rater": "ann"}), "applied")
+	s.stop()
+	predicates := []string{"owned_by", "seat"}
+	export := func() string {
+		var b bytes.Buffer
+		require.NoError(t, feedback.Export(t.Context(), c.Client, predicates, func(l feedback.Line) error { return json.NewEncoder(&b).Encode(l) }))
+		return b.String()
+	}
+	saved := export()
+	require.Equal(t, 5, strings.Count(saved, "\n"), saved)
+	facets := string(c.Query(t, `{ q(func: has(owned_by)) { owned_by @facets(since, note, share) { uid } } }`, nil))
+
+	n, err := feedback.Reset(t.Context(), c.Client, predicates)
+	require.NoError(t, err)
+	require.Equal(t, 4, n)
+	require.Empty(t, export())
+	fox, _ := c.score(t, c.edge("owned_by", "fox"))
+	require.False(t, fox.Learned)
+	require.JSONEq(t, facets, string(c.Query(t, `{ q(func: has(owned_by)) { owned_by @facets(since, note, share) { uid } } }`, nil)))
+
+	again := c.start(t, nil)
+	again.becomes(t, again.rate(t, map[string]any{"retrieval": r.ID, "score": 3, "rater": "ann"}), "applied")
+	fox, _ = c.score(t, c.edge("owned_by", "fox"))
+	require.Equal(t, 100.0, fox.Score, "what was forgotten is not taken back")
+	again.stop()
+
+	done, err := feedback.Import(t.Context(), c.Client, strings.NewReader(saved+`{"head":"0x1","predicate":"owned_by","object":"0x2","score":1}`))
+	require.NoError(t, err)
+	require.Equal(t, feedback.Imported{Edges: 4, Missing: 1}, done)
+	require.Equal(t, saved, export())
+	for _, bad := range []string{`{"head":"0x1"}`, `{"head":"0x1","predicate":"p","object":"0x2","score":201}`, `{"alpha":2}`, `{"x":1}`, `[`} {
+		_, err := feedback.Import(t.Context(), c.Client, strings.NewReader(bad))
+		require.ErrorContains(t, err, "line 1")
+	}
+}
+
+func TestTwoReplicasShareTheWorkWithoutDoubling(t *testing.T) {
+	c := newCluster(t)
+	replicas := []*sidecar{c.start(t, nil), c.start(t, nil)}
+	var ids []string
+	const n = 60
+	for i := range n {
+		r := c.shown(time.Now())
+		replicas[i%2].Remember(r)
+		ids = append(ids, replicas[(i+1)%2].rate(t, map[string]any{"retrieval": r.ID, "score": 1 + i%5, "response": "21st Century Fox"}))
+	}
+	for _, id := range ids {
+		replicas[0].becomes(t, id, "applied")
+	}
+	require.Equal(t, n, replicas[0].count("applied")+replicas[1].count("applied"))
+	requireReference(t, c.Client)
+	fox, _ := c.score(t, c.edge("owned_by", "fox"))
+	require.Equal(t, 48, fox.Updates, "every rating but those of 3, once")
+}

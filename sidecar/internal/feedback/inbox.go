@@ -1,0 +1,210 @@
+package feedback
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/queries"
+)
+
+const inboxGroup = 256 // events stored in one transaction
+
+// errClosed is returned for deliveries that come while the sidecar stops.
+var errClosed = errors.New("the sidecar is stopping; send it again")
+
+// inbox stores deliveries. Those that come while one transaction is under way are stored
+// together by the next: each sender still hears of his only after the commit.
+type inbox struct {
+	*Service
+	queue chan *parcel
+	done  chan struct{}
+	news  chan struct{} // something was stored
+}
+
+// parcel is one delivery on its way into the cluster.
+type parcel struct {
+	events []Event
+	err    error
+	stored chan struct{} // closed when err is set
+}
+
+func newInbox(s *Service) *inbox {
+	return &inbox{Service: s, queue: make(chan *parcel, 1024), done: make(chan struct{}), news: make(chan struct{}, 1)}
+}
+
+// store returns when the events are committed. Those whose ids are known already are not
+// stored again.
+func (b *inbox) store(ctx context.Context, events []Event) error {
+	p := &parcel{events: events, stored: make(chan struct{})}
+	select {
+	case b.queue <- p:
+	case <-b.done:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-p.stored:
+		return p.err
+	case <-b.done:
+		select { // it may have been among the last
+		case <-p.stored:
+			return p.err
+		default:
+			return errClosed
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *inbox) run(ctx context.Context) {
+	defer close(b.done)
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := afterwards(ctx)
+			defer cancel()
+			for len(b.queue) > 0 {
+				b.write(last, b.group(<-b.queue))
+			}
+			return
+		case p := <-b.queue:
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+			b.write(limited, b.group(p))
+			cancel()
+		}
+	}
+}
+
+func (b *inbox) group(first *parcel) []*parcel {
+	group, events := []*parcel{first}, len(first.events)
+	for events < inboxGroup {
+		select {
+		case p := <-b.queue:
+			group, events = append(group, p), events+len(p.events)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// write stores a group in one transaction and tells the senders.
+func (b *inbox) write(ctx context.Context, group []*parcel) {
+	stored, known, err := b.commit(ctx, group)
+	for _, p := range group {
+		p.err = err
+		close(p.stored)
+	}
+	if err != nil {
+		return
+	}
+	b.Meter.Feedback("received", stored)
+	b.Meter.Feedback("duplicate", known)
+	b.backlog.Add(int64(stored))
+	select {
+	case b.news <- struct{}{}:
+	default:
+	}
+}
+
+func (b *inbox) commit(ctx context.Context, group []*parcel) (stored, known int, err error) {
+	var ids []string
+	for _, p := range group {
+		for _, e := range p.events {
+			ids = append(ids, e.ID)
+		}
+	}
+	_, err = b.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+		data, err := tx.Query(ctx, listed("feedback_known", ids), nil)
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Known []struct {
+				ID string `json:"id"`
+			} `json:"known"`
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return fmt.Errorf("reading known deliveries: %w", err)
+		}
+		seen := map[string]bool{}
+		for _, k := range answer.Known {
+			seen[k.ID] = true
+		}
+		stored, known = 0, 0
+		received := b.Now().UTC().Format(time.RFC3339Nano)
+		var nquads []byte
+		for _, p := range group {
+			for _, e := range p.events {
+				if seen[e.ID] {
+					known++
+					continue
+				}
+				seen[e.ID] = true
+				if nquads, err = appendEvent(nquads, fmt.Sprintf("_:e%d", stored), e, received); err != nil {
+					return err
+				}
+				stored++
+			}
+		}
+		if stored == 0 {
+			return nil
+		}
+		_, err = tx.Set(ctx, nquads)
+		return err
+	})
+	return stored, known, err
+}
+
+func appendEvent(b []byte, subject string, e Event, received string) ([]byte, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(b, `%[1]s <dgraph.type> "evorag.Feedback" .
+%[1]s <evorag.feedback.id> %[2]s .
+%[1]s <evorag.feedback.key> %[3]s .
+%[1]s <evorag.feedback.status> "pending" .
+%[1]s <evorag.feedback.received> "%[4]s" .
+%[1]s <evorag.feedback.body> %[5]s .
+`, subject, graph.Quote(e.ID), graph.Quote(e.Key()), received, graph.Quote(string(body))), nil
+}
+
+// countBacklog looks how many ratings are to be applied, by all replicas together.
+func (s *Service) countBacklog(ctx context.Context) error {
+	data, err := s.read(ctx, 0, queries.Text("feedback_count"), nil)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Pending []struct {
+			Count int `json:"count"`
+		} `json:"pending"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return err
+	}
+	n := 0
+	for _, p := range answer.Pending {
+		n += p.Count
+	}
+	s.backlog.Store(int64(n))
+	s.Meter.Backlog(n)
+	return nil
+}
+
+// listed is the query of that name with the list filled in.
+func listed(name string, values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = graph.Quote(v)
+	}
+	return strings.Replace(queries.Text(name), `[""]`, "["+strings.Join(quoted, ", ")+"]", 1)
+}

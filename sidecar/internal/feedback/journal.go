@@ -1,0 +1,114 @@
+package feedback
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+)
+
+// Kinds of entries.
+const (
+	kindApplied    = "applied"    // a rating took effect
+	kindReversed   = "reversed"   // its effect was taken back, for a newer rating
+	kindSuperseded = "superseded" // it came after a newer one, and has no effect
+)
+
+// Batch is what one transaction changed. Entries are in the order in which they took effect.
+type Batch struct {
+	Number  int             `json:"number"`
+	Time    time.Time       `json:"time"`
+	Edges   []graph.Triplet `json:"edges"` // what entries point into
+	Entries []Entry         `json:"entries"`
+}
+
+// Entry is what one rating did.
+type Entry struct {
+	Kind      string     `json:"kind"`
+	Feedback  string     `json:"feedback"` // the rating's uid
+	Delivery  string     `json:"delivery"`
+	Retrieval string     `json:"retrieval"`
+	Question  string     `json:"question,omitempty"`
+	Rating    float64    `json:"rating"`
+	Rater     string     `json:"rater,omitempty"`
+	Source    Source     `json:"source"`
+	Response  string     `json:"response,omitempty"` // the beginning of it
+	Steps     []Change   `json:"steps,omitempty"`
+	Void      []int      `json:"void,omitempty"` // edges that were missing, and are not set again
+	Alpha     [2]float64 `json:"alpha"`          // before and after
+}
+
+// Change is one edge's score before and after, raw.
+type Change struct {
+	Edge          int
+	Before, After float64
+}
+
+// MarshalJSON writes [edge, before, after].
+func (c Change) MarshalJSON() ([]byte, error) {
+	return json.Marshal([3]float64{float64(c.Edge), c.Before, c.After})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Change) UnmarshalJSON(b []byte) error {
+	var v [3]float64
+	err := json.Unmarshal(b, &v)
+	*c = Change{int(v[0]), v[1], v[2]}
+	return err
+}
+
+// entryOf finds the entry by which a rating took effect.
+func (b Batch) entryOf(feedback string) (Entry, error) {
+	for _, e := range b.Entries {
+		if e.Feedback == feedback && e.Kind == kindApplied {
+			return e, nil
+		}
+	}
+	return Entry{}, fmt.Errorf("the journal's batch %d doesn't hold the rating %s", b.Number, feedback)
+}
+
+// written lists the edges that the batch wrote.
+func (b Batch) written() []graph.Triplet {
+	seen := make([]bool, len(b.Edges))
+	for _, e := range b.Entries {
+		for _, c := range e.Steps {
+			seen[c.Edge] = true
+		}
+	}
+	var out []graph.Triplet
+	for i, t := range b.Edges {
+		if seen[i] {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// fingerprint is an edge as a number above zero, for the journal's index.
+func fingerprint(t graph.Triplet) int64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s %s %s", t.Head, t.Predicate, t.Object)
+	return int64(h.Sum64() & (1<<63 - 1)) //nolint:gosec // the highest bit is taken off
+}
+
+// appendTo appends the N-Quads of the journal's node.
+func (b Batch) appendTo(nquads []byte, readTS uint64) ([]byte, error) {
+	body, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	written := b.written()
+	nquads = fmt.Appendf(nquads, `_:batch <dgraph.type> "evorag.Batch" .
+_:batch <evorag.batch.number> "%d" .
+_:batch <evorag.batch.time> "%s" .
+_:batch <evorag.batch.read_ts> "%d" .
+_:batch <evorag.batch.checked> "%t" .
+_:batch <evorag.batch.body> %s .
+`, b.Number, b.Time.UTC().Format(time.RFC3339Nano), readTS, len(written) == 0, graph.Quote(string(body)))
+	for _, t := range b.Edges {
+		nquads = fmt.Appendf(nquads, "_:batch <evorag.batch.edges> \"%d\" .\n", fingerprint(t))
+	}
+	return nquads, nil
+}

@@ -1,0 +1,128 @@
+package feedback
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/evorag/dgraph-evorag/plugin/credit"
+)
+
+// lesson is a rating that is ready to be applied: what it teaches depends on nothing that
+// another rating changes.
+type lesson struct {
+	stored
+	question string
+	response string // its own, else the one that is known of the retrieval
+	from     *shown
+	steps    []credit.ScoreDelta
+	alpha    float64 // the step of alpha
+}
+
+// fate is what becomes of a rating that is no lesson.
+type fate struct {
+	stored
+	status string // waiting or void
+	reason string
+}
+
+// prepare turns ratings into lessons, outside any transaction. Those that can't be judged
+// now, or never, come back with the reason. The error is the cluster's.
+func (s *Service) prepare(ctx context.Context, events []stored, learner credit.Learner) (lessons []lesson, rest []fate, err error) {
+	ids := make([]string, 0, len(events))
+	for _, e := range events {
+		if !slices.Contains(ids, e.Retrieval) {
+			ids = append(ids, e.Retrieval)
+		}
+	}
+	known, err := s.memory.find(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range events {
+		r, ok := known[e.Retrieval]
+		if !ok {
+			rest = append(rest, s.absent(e))
+			continue
+		}
+		if e.Response != "" && r.response == "" {
+			r.response = e.Response // for those after it that bring none
+		}
+		l, err := s.learn(ctx, e, r, learner)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case errors.Is(err, credit.ErrNoResponse), errors.Is(err, credit.ErrNoGold), errors.Is(err, errNever):
+			rest = append(rest, fate{e, statusVoid, err.Error()})
+		case err != nil:
+			rest = append(rest, fate{e, statusWaiting, err.Error()})
+		default:
+			lessons = append(lessons, l)
+		}
+	}
+	return lessons, rest, nil
+}
+
+// errNever is in the chain of errors that time doesn't mend.
+var errNever = errors.New("this rating can't be learned from")
+
+// absent is the fate of a rating whose retrieval nobody has stored: it waits while another
+// replica may still be writing it, and in vain once the retrieval would be forgotten.
+func (s *Service) absent(e stored) fate {
+	if _, at, err := s.IDs.Parse(e.Retrieval); err != nil || s.Now().Sub(at) > s.Keep {
+		return fate{e, statusVoid, "the retrieval is not stored (any more)"}
+	}
+	return fate{e, statusWaiting, "the retrieval is not stored yet"}
+}
+
+// learn evaluates one rating and computes its step.
+func (s *Service) learn(ctx context.Context, e stored, r *shown, learner credit.Learner) (lesson, error) {
+	l := lesson{stored: e, question: r.Question, response: e.Response, from: r}
+	if l.response == "" {
+		l.response = r.response
+	}
+	evaluator, err := s.evaluator(e.Evaluator)
+	if err != nil {
+		return lesson{}, err
+	}
+	_, gold := evaluator.(credit.Gold)
+	if !gold && strings.TrimSpace(l.response) == "" {
+		return lesson{}, credit.ErrNoResponse
+	}
+	// The reference answers say what is right, whatever was responded: they count in full.
+	value, texts := 1.0, e.Gold
+	if !gold {
+		texts = []string{l.response}
+		if value, err = credit.Value(e.Rating); err != nil {
+			return lesson{}, errors.Join(errNever, err)
+		}
+	}
+	if value == 0 {
+		return l, nil // teaches nothing, and need not be evaluated; it may replace a rating that did
+	}
+	evaluations, err := evaluator.Evaluate(ctx, credit.Answer{Question: r.Question, Response: l.response, Gold: e.Gold}, r.Retrieval)
+	if err != nil {
+		return lesson{}, err
+	}
+	utilities, err := credit.Utilities(value, s.Gate, r.Retrieval, evaluations)
+	if err != nil {
+		return lesson{}, errors.Join(errNever, err)
+	}
+	step, err := learner.Learn(credit.Lesson{
+		Retrieval: r.Retrieval, Utilities: utilities, Own: credit.Own(r.Retrieval, texts...), Rate: s.rate(e.Source),
+	})
+	if err != nil {
+		return lesson{}, errors.Join(errNever, err)
+	}
+	l.steps, l.alpha = slices.Clone(step.Scores), step.Alpha
+	return l, nil
+}
+
+// rate is how much a source's ratings count.
+func (s *Service) rate(source Source) float64 {
+	if r, ok := s.Rates[source]; ok {
+		return r
+	}
+	return 1
+}

@@ -1,0 +1,275 @@
+package feedback
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/queries"
+)
+
+const (
+	retrievalGroup = 64  // retrievals written in one transaction
+	recentlyShown  = 512 // retrievals kept in memory, the oldest go first
+	pruneEvery     = 10 * time.Minute
+)
+
+// shown is a retrieval with what was answered to it, as far as that is known.
+type shown struct {
+	graph.Retrieval
+	response string
+	uid      graph.UID // 0: not stored yet
+}
+
+// memory stores retrievals off the query's path and keeps the newest at hand.
+type memory struct {
+	*Service
+	queue chan *graph.Retrieval
+
+	mu     sync.Mutex
+	recent map[string]*shown
+	order  []string // of recent, a ring
+	next   int
+}
+
+func newMemory(s *Service) *memory {
+	return &memory{Service: s, queue: make(chan *graph.Retrieval, s.Queue), recent: map[string]*shown{}, order: make([]string, recentlyShown)}
+}
+
+func (m *memory) remember(r *graph.Retrieval) {
+	kept := *r // the caller may go on with his
+	m.keep(&shown{Retrieval: kept})
+	select {
+	case m.queue <- &kept:
+	default:
+		m.Meter.Retrievals("dropped", 1)
+	}
+}
+
+// keep puts a retrieval among the recent ones.
+func (m *memory) keep(r *shown) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old, ok := m.recent[r.ID]; ok {
+		if r.response == "" {
+			r.response = old.response
+		}
+		m.recent[r.ID] = r
+		return
+	}
+	delete(m.recent, m.order[m.next])
+	m.order[m.next] = r.ID
+	m.next = (m.next + 1) % len(m.order)
+	m.recent[r.ID] = r
+}
+
+func (m *memory) answered(id, response string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.recent[id]; ok {
+		r.response = response
+	}
+}
+
+// run writes what is remembered until ctx ends, in groups: what came while one group was
+// written is the next.
+func (m *memory) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := afterwards(ctx)
+			defer cancel()
+			for len(m.queue) > 0 {
+				if m.write(last, m.group(<-m.queue)) != nil {
+					return
+				}
+			}
+			return
+		case r := <-m.queue:
+			group := m.group(r)
+			for m.write(ctx, group) != nil {
+				select { // the engine is away; the queue fills meanwhile, and drops what is too much
+				case <-ctx.Done():
+				case <-time.After(time.Second):
+					continue
+				}
+				last, cancel := afterwards(ctx)
+				_ = m.write(last, group)
+				cancel()
+				break
+			}
+		}
+	}
+}
+
+func (m *memory) group(first *graph.Retrieval) []*graph.Retrieval {
+	group := []*graph.Retrieval{first}
+	for len(group) < retrievalGroup {
+		select {
+		case r := <-m.queue:
+			group = append(group, r)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
+	var nquads []byte
+	for i, r := range group {
+		var err error
+		if nquads, err = m.appendRetrieval(nquads, fmt.Sprintf("_:r%d", i), r); err != nil {
+			m.Log.Error("a retrieval can't be written as JSON", "retrieval", r.ID, "error", err)
+		}
+	}
+	var uids map[string]graph.UID
+	_, err := m.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) (err error) {
+		uids, err = tx.Set(ctx, nquads)
+		return err
+	})
+	if err != nil {
+		m.Log.Warn("retrievals can't be stored now", "count", len(group), "error", err)
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, r := range group {
+		if known := m.recent[r.ID]; known != nil {
+			known.uid = uids[fmt.Sprintf("r%d", i)]
+		}
+	}
+	m.Meter.Retrievals("stored", len(group))
+	return nil
+}
+
+func (m *memory) appendRetrieval(b []byte, subject string, r *graph.Retrieval) ([]byte, error) {
+	kept := *r
+	kept.Context, kept.Timings = "", graph.Timings{} // made again from the rest, or of no use later
+	body, err := json.Marshal(kept)
+	if err != nil {
+		return b, err
+	}
+	_, at, err := m.IDs.Parse(r.ID)
+	if err != nil {
+		return b, err
+	}
+	b = fmt.Appendf(b, `%[1]s <dgraph.type> "evorag.Retrieval" .
+%[1]s <evorag.retrieval.id> %[2]s .
+%[1]s <evorag.retrieval.time> "%[3]s" .
+%[1]s <evorag.retrieval.body> %[4]s .
+`, subject, graph.Quote(r.ID), at.UTC().Format(time.RFC3339Nano), graph.Quote(string(body)))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.recent[r.ID]; known != nil && known.response != "" {
+		b = fmt.Appendf(b, "%s <evorag.retrieval.response> %s .\n", subject, graph.Quote(known.response))
+	}
+	return b, nil
+}
+
+// find gives the retrievals that are known, from memory or from the cluster. One that is still
+// to be written is in memory; one that nobody wrote yet is missing.
+func (m *memory) find(ctx context.Context, ids []string) (map[string]*shown, error) {
+	out := make(map[string]*shown, len(ids))
+	var absent []string
+	m.mu.Lock()
+	for _, id := range ids {
+		if r, ok := m.recent[id]; ok && r.uid != 0 {
+			kept := *r
+			out[id] = &kept
+		} else {
+			absent = append(absent, id)
+		}
+	}
+	m.mu.Unlock()
+	if len(absent) == 0 {
+		return out, nil
+	}
+	data, err := m.read(ctx, 0, listed("feedback_retrievals", absent), nil)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Retrievals []struct {
+			UID      graph.UID `json:"uid"`
+			ID       string    `json:"id"`
+			Body     string    `json:"body"`
+			Response string    `json:"response"`
+		} `json:"retrievals"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, fmt.Errorf("reading retrievals: %w", err)
+	}
+	for _, row := range answer.Retrievals {
+		r := &shown{uid: row.UID, response: row.Response}
+		if err := json.Unmarshal([]byte(row.Body), &r.Retrieval); err != nil {
+			return nil, fmt.Errorf("the stored retrieval %s is not readable: %w", row.ID, err)
+		}
+		m.keep(r)
+		kept := *r
+		out[row.ID] = &kept
+	}
+	return out, nil
+}
+
+// prune forgets retrievals that are older than Keep.
+func (m *memory) prune(ctx context.Context) error {
+	before := m.Now().Add(-m.Keep).UTC().Format(time.RFC3339)
+	for {
+		data, err := m.read(ctx, 0, queries.Text("retrievals_old"), map[string]string{"$before": before})
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Old []struct {
+				UID graph.UID `json:"uid"`
+			} `json:"old"`
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return fmt.Errorf("reading old retrievals: %w", err)
+		}
+		if len(answer.Old) == 0 {
+			return nil
+		}
+		var nquads []byte
+		for _, r := range answer.Old {
+			for _, p := range []string{"dgraph.type", "evorag.retrieval.id", "evorag.retrieval.time", "evorag.retrieval.body", "evorag.retrieval.response"} {
+				nquads = fmt.Appendf(nquads, "<%s> <%s> * .\n", r.UID, p)
+			}
+		}
+		_, err = m.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error { return tx.Delete(ctx, nquads) })
+		if err != nil {
+			return err
+		}
+		m.Meter.Retrievals("pruned", len(answer.Old))
+	}
+}
+
+// tend forgets what is old, now and then, and keeps the counts that limits go by.
+func (s *Service) tend(ctx context.Context) {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	var pruned time.Time
+	for {
+		if err := s.countBacklog(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Debug("the backlog can't be counted now", "error", err)
+		}
+		if err := s.loadModel(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Debug("alpha can't be read now", "error", err)
+		}
+		if now := s.Now(); now.Sub(pruned) >= pruneEvery {
+			pruned = now
+			if err := s.memory.prune(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Warn("old retrievals can't be forgotten now", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package feedback
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestEveryRatingIsMappedToOneToFive(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		want       float64
+		source     Source
+		err        string
+	}{
+		{"a score is taken as it is", `{"retrieval":"r","score":4}`, 4, Human, ""},
+		{"a thumb up is 5", `{"retrieval":"r","thumb":"up"}`, 5, Human, ""},
+		{"a thumb down is 1", `{"retrieval":"r","thumb":"down","source":"llm"}`, 1, LLM, ""},
+		{"a thumb may be a boolean", `{"retrieval":"r","thumb":false}`, 1, Human, ""},
+		{"F1 is 1 + 4x", `{"retrieval":"r","value":0.5,"scale":"0-1","source":"ground_truth"}`, 3, GroundTruth, ""},
+		{"a boolean value", `{"retrieval":"r","value":true,"scale":"boolean"}`, 5, Human, ""},
+		{"a value of stars", `{"retrieval":"r","value":2.5,"scale":"1-5"}`, 2.5, Human, ""},
+		{"reference answers alone need the evaluator gold", `{"retrieval":"r","answer":"x","evaluator":"gold"}`, 0, Human, ""},
+
+		{"a score of 0 is refused", `{"retrieval":"r","score":0}`, 0, "", "write a number from 1 to 5"},
+		{"a score of 6 is refused", `{"retrieval":"r","score":6}`, 0, "", "write a number from 1 to 5"},
+		{"NaN as text is refused", `{"retrieval":"r","score":"NaN"}`, 0, "", `score is "NaN"; write a number`},
+		{"a number beyond float64 is refused", `{"retrieval":"r","score":1e999}`, 0, "", "score is 1e999"},
+		{"a value beyond its scale is refused", `{"retrieval":"r","value":1.5,"scale":"0-1"}`, 0, "", "not on the scale 0-1"},
+		{"a value needs a scale", `{"retrieval":"r","value":1}`, 0, "", "value without scale"},
+		{"a boolean is no star", `{"retrieval":"r","score":true}`, 0, "", "score is a boolean"},
+		{"an unknown scale is named", `{"retrieval":"r","value":1,"scale":"0-10"}`, 0, "", `scale is "0-10"`},
+		{"two ratings are one too many", `{"retrieval":"r","score":1,"thumb":"up"}`, 0, "", "more than one rating"},
+		{"no rating is none", `{"retrieval":"r"}`, 0, "", "no rating"},
+		{"an unknown field is named", `{"retrieval":"r","score":1,"stars":5}`, 0, "", `unknown field "stars"`},
+		{"an unknown source is named", `{"retrieval":"r","score":1,"source":"robot"}`, 0, "", `source is "robot"`},
+		{"a list is no object", `[1]`, 0, "", "not a JSON object"},
+		{"an unknown shape is told what is taken", `{"stars":5}`, 0, "", "no shape that is known here"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events, err := decode([]byte(c.body))
+			if err == nil {
+				require.Len(t, events, 1)
+				err = events[0].check()
+			}
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, events[0].Rating)
+			require.Equal(t, c.source, events[0].Source)
+		})
+	}
+}
+
+// Payloads as the tools send them, written for these tests.
+const (
+	langfuse = `{"id":"score-1","timestamp":"2026-01-05T10:00:00Z","projectId":"p","environment":"production","name":"helpfulness","value":0.75,
+		"source":"ANNOTATION","authorUserId":"ann","comment":"fine","metadata":{"retrieval":"RID","response":"Disney","scale":"0-1"},"configId":null,"queueId":null,
+		"createdAt":"2026-01-05T10:00:00Z","updatedAt":"2026-01-05T10:00:01Z","dataType":"NUMERIC","stringValue":null,"traceId":"0af7651916cd43dd8448eb211c80319c","observationId":null}`
+	langfuseEval = `{"id":"score-2","traceId":"RID","name":"correct","value":1,"source":"EVAL","dataType":"BOOLEAN","comment":null,"metadata":{}}`
+	langsmith    = `{"id":"f47ac10b","created_at":"2026-01-05T10:00:00Z","modified_at":"2026-01-05T10:00:00Z","run_id":"a1b2","trace_id":"a1b2","key":"user_score","score":0,
+		"value":null,"comment":"wrong","correction":null,"feedback_source":{"type":"api","metadata":{"retrieval":"RID"},"user_id":null}}`
+	langsmithModel = `{"id":"f47ac10c","run_id":"a1b2","key":"correctness","score":true,"feedback_source":{"type":"model","metadata":{}},"extra":{"metadata":{"retrieval":"RID","answer":["Disney"]}}}`
+	phoenix        = `{"data":[
+		{"span_id":"67f6740bbe1ddc3f","name":"correctness","annotator_kind":"HUMAN","result":{"label":"thumbs-down","score":null,"explanation":"no"},"metadata":{"retrieval":"RID"},"identifier":"ann"},
+		{"span_id":"67f6740bbe1ddc3f","name":"qa","annotator_kind":"LLM","result":{"label":"correct","score":0.25},"metadata":{"retrieval":"RID"}},
+		{"trace_id":"RID","name":"f1","annotator_kind":"CODE","result":{"label":"correct"}}]}`
+)
+
+func TestOtherToolsAreUnderstoodAsTheySend(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		want       []Event
+	}{
+		{"a Langfuse annotation", langfuse, []Event{{ID: "langfuse:score-1:2026-01-05T10:00:01Z", Retrieval: "RID", Rating: 4, Rater: "ann", Source: Human, Response: "Disney", Comment: "fine"}}},
+		{"a Langfuse evaluation of a trace that is named after the retrieval", langfuseEval, []Event{{ID: "langfuse:score-2", Retrieval: "RID", Rating: 5, Rater: "correct", Source: LLM}}},
+		{"a LangSmith feedback", langsmith, []Event{{ID: "langsmith:f47ac10b:2026-01-05T10:00:00Z", Retrieval: "RID", Rating: 1, Rater: "user_score", Source: Human, Comment: "wrong"}}},
+		{"a LangSmith evaluator", langsmithModel, []Event{{ID: "langsmith:f47ac10c", Retrieval: "RID", Rating: 5, Rater: "correctness", Source: LLM, Gold: []string{"Disney"}}}},
+		{"Phoenix annotations", phoenix, []Event{
+			{Retrieval: "RID", Rating: 1, Rater: "ann", Source: Human, Comment: "no"},
+			{Retrieval: "RID", Rating: 2, Rater: "qa", Source: LLM},
+			{Retrieval: "RID", Rating: 5, Rater: "f1", Source: GroundTruth},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := decode([]byte(c.body))
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+	for name, body := range map[string]string{
+		"a Langfuse category":                `{"id":"s","traceId":"r","name":"n","stringValue":"good","dataType":"CATEGORICAL"}`,
+		"a Langfuse number beyond its scale": `{"id":"s","traceId":"r","name":"n","value":4,"dataType":"NUMERIC"}`,
+		"a LangSmith note without a score":   `{"id":"s","run_id":"r","key":"note","score":null}`,
+		"a Phoenix label that is unknown":    `{"data":[{"span_id":"r","name":"n","annotator_kind":"HUMAN","result":{"label":"meh"}}]}`,
+	} {
+		t.Run(name+" is refused with the reason", func(t *testing.T) {
+			_, err := decode([]byte(body))
+			require.Error(t, err)
+		})
+	}
+}
+
+func TestCloudEventsInTheirThreeModes(t *testing.T) {
+	const data = `{"retrieval":"r","score":2}`
+	event := `{"specversion":"1.0","id":"7","source":"/app","type":"rating","data":` + data + `}`
+	header := func(kv ...string) http.Header {
+		h := http.Header{}
+		for i := 0; i < len(kv); i += 2 {
+			h.Set(kv[i], kv[i+1])
+		}
+		return h
+	}
+	for _, c := range []struct {
+		name   string
+		header http.Header
+		body   string
+		ids    []string
+		err    string
+	}{
+		{"structured", header("Content-Type", "application/cloudevents+json; charset=utf-8"), event, []string{"cloudevent:/app 7"}, ""},
+		{"binary", header("Content-Type", "application/json", "ce-specversion", "1.0", "ce-id", "7", "ce-source", "/app", "ce-type", "rating"), data, []string{"cloudevent:/app 7"}, ""},
+		{"batched", header("Content-Type", "application/cloudevents-batch+json"), "[" + event + "," + event + "]", []string{"cloudevent:/app 7", "cloudevent:/app 7"}, ""},
+		{"base64", header("Content-Type", "application/cloudevents+json"), `{"specversion":"1.0","id":"7","source":"/app","type":"rating","data_base64":"eyJyZXRyaWV2YWwiOiJyIiwic2NvcmUiOjJ9"}`, []string{"cloudevent:/app 7"}, ""},
+		{"an empty batch", header("Content-Type", "application/cloudevents-batch+json"), "[]", nil, ""},
+		{"several ratings in one event", header("Content-Type", "application/cloudevents+json"), `{"specversion":"1.0","id":"7","source":"/app","type":"x","data":` + phoenix + `}`, []string{"cloudevent:/app 7#0", "cloudevent:/app 7#1", "cloudevent:/app 7#2"}, ""},
+		{"plain JSON keeps its id", header("Content-Type", "application/json"), `{"retrieval":"r","score":2,"id":"mine"}`, []string{"mine"}, ""},
+		{"a webhook's id goes before it", header("Content-Type", "application/json", "webhook-id", "msg_1"), `{"retrieval":"r","score":2,"id":"mine"}`, []string{"webhook:msg_1"}, ""},
+
+		{"another version", header("Content-Type", "application/cloudevents+json"), `{"specversion":"0.3","id":"7","source":"/app","type":"x","data":` + data + `}`, nil, `specversion is "0.3"`},
+		{"no source", header("Content-Type", "application/cloudevents+json"), `{"specversion":"1.0","id":"7","type":"x","data":` + data + `}`, nil, "id, source and type"},
+		{"no data", header("Content-Type", "application/cloudevents+json"), `{"specversion":"1.0","id":"7","source":"s","type":"x"}`, nil, "no data"},
+		{"data that is no JSON", header("Content-Type", "application/cloudevents+json"), `{"specversion":"1.0","id":"7","source":"s","type":"x","datacontenttype":"text/xml","data":"<a/>"}`, nil, "datacontenttype"},
+		{"a form", header("Content-Type", "application/x-www-form-urlencoded"), "a=b", nil, "send application/json"},
+		{"no type", header(), data, nil, "send application/json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events, err := read(c.header, []byte(c.body))
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			var ids []string
+			for _, e := range events {
+				ids = append(ids, e.ID)
+			}
+			require.Equal(t, c.ids, ids)
+		})
+	}
+}
+
+func TestDecodeNeverPanics(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.SampledFrom([]string{"null", "1", "-1", "true", `"x"`, "{}", "[]", `{"retrieval":1}`, "1e309"})
+		keys := rapid.SampledFrom([]string{"retrieval", "score", "thumb", "value", "scale", "traceId", "dataType", "metadata", "run_id", "feedback_source", "data", "span_id", "result", "answer"})
+		m := map[string]json.RawMessage{}
+		for range rapid.IntRange(0, 6).Draw(t, "keys") {
+			m[keys.Draw(t, "key")] = json.RawMessage(value.Draw(t, "value"))
+		}
+		body, err := json.Marshal(m)
+		require.NoError(t, err)
+		events, err := decode(body)
+		for _, e := range events {
+			if err == nil && e.check() == nil && e.Rating != 0 {
+				require.True(t, e.Rating >= 1 && e.Rating <= 5)
+			}
+		}
+	})
+}
+
+func TestSignatures(t *testing.T) {
+	secret := func(text string) Secret {
+		s, err := ParseSecret(text)
+		require.NoError(t, err)
+		return s
+	}
+	old, today := secret("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), secret("whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=")
+	now := time.Unix(1_700_000_000, 0)
+	body := []byte(`{"a":1}`)
+	both := today.Sign("msg", now, body)
+	both.Set("webhook-signature", "v1a,xx v1,AAAA "+old.Sign("msg", now, body).Get("webhook-signature"))
+	changed := func(key, value string) http.Header {
+		h := today.Sign("msg", now, body)
+		h.Set(key, value)
+		return h
+	}
+	bearer := func(text string) http.Header { return http.Header{"Authorization": {"Bearer " + text}} }
+	for _, c := range []struct {
+		name    string
+		header  http.Header
+		secrets []Secret
+		err     string
+	}{
+		{"a signature by the secret", today.Sign("msg", now, body), []Secret{today}, ""},
+		{"by an old secret that still counts", old.Sign("msg", now, body), []Secret{today, old}, ""},
+		{"one of several signatures", both, []Secret{old}, ""},
+		{"a clock that is ahead", today.Sign("msg", now.Add(time.Hour), body), []Secret{today}, ""},
+		{"the secret itself", bearer(today.text), []Secret{old, today}, ""},
+		{"a signature that is too old", today.Sign("msg", now.Add(-6*time.Minute), body), []Secret{today}, "6m0s old"},
+		{"by another secret", old.Sign("msg", now, body), []Secret{today}, "no signature"},
+		{"over another body", today.Sign("msg", now, []byte("{}")), []Secret{today}, "no signature"},
+		{"over another id", changed("webhook-id", "other"), []Secret{today}, "no signature"},
+		{"over another time", changed("webhook-timestamp", "1700000001"), []Secret{today}, "no signature"},
+		{"a time that is none", changed("webhook-timestamp", "today"), []Secret{today}, "seconds since 1970"},
+		{"not signed at all", http.Header{}, []Secret{today}, "not signed"},
+		{"the wrong secret itself", bearer("x"), []Secret{today}, "bearer secret"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := verify(c.header, body, c.secrets, now, 5*time.Minute)
+			if c.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.err)
+			}
+		})
+	}
+	// The example of the Standard Webhooks specification's libraries.
+	spec := secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	h := spec.Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	require.Equal(t, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", h.Get("webhook-signature"))
+	for _, bad := range []string{"", "whsec_", "whsec_c2hvcnQ=", "!"} {
+		_, err := ParseSecret(bad)
+		require.ErrorContains(t, err, "whsec_")
+	}
+}

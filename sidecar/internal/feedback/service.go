@@ -1,0 +1,167 @@
+package feedback
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/credit"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+)
+
+// Store is what feedback needs of the cluster, as the sidecar itself.
+type Store interface {
+	// RunTxAt runs fn in a transaction until it commits; aborts are retried with jitter, fn
+	// runs again then. It tells the timestamps of what was committed.
+	RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (graph.Txn, error)
+	OwnQuery(ctx context.Context, call graph.Call) (graph.Answer, error)
+}
+
+// IDs checks retrieval ids. The error is about a forged one.
+type IDs interface {
+	Parse(id string) (namespace uint64, at time.Time, err error)
+}
+
+// Evaluator judges what each result of a retrieval had to do with the response. An error
+// means: not now; the rating waits.
+type Evaluator interface {
+	Evaluate(ctx context.Context, a credit.Answer, r graph.Retrieval) ([]credit.Evaluation, error)
+}
+
+// Meter counts what happens.
+type Meter interface {
+	Feedback(outcome string, n int)   // received, duplicate, refused, expired, applied, superseded, reversed, void, waiting
+	Retrievals(outcome string, n int) // stored, dropped, pruned
+	Backlog(n int)                    // ratings to be applied
+	Batch(took time.Duration)         // one applied batch
+}
+
+// Options of New. All but Evaluators, Secrets, Changed, Resolve and Log are needed.
+type Options struct {
+	Store     Store
+	IDs       IDs
+	Namespace uint64 // the one that this sidecar learns in
+	Meter     Meter
+	Now       func() time.Time
+	Log       *slog.Logger
+
+	Learner    func() credit.Learner // makes the learner of a worker
+	Gate       credit.Gate
+	Rates      map[Source]float64
+	Evaluator  string               // the default one's name
+	Evaluators map[string]Evaluator // besides embedding and gold
+	Alpha      float64              // before any feedback
+
+	Keep    time.Duration // how long retrievals are remembered
+	Queue   int           // retrievals that wait to be written; more are dropped
+	Batch   int           // most ratings of one transaction
+	Wait    time.Duration // longest wait for a batch to fill
+	Retry   time.Duration // between looks at what waits
+	Rate    float64       // deliveries a second
+	Backlog int           // ratings to be applied before deliveries are refused
+
+	Secrets   []Secret // of the webhook; none: it takes deliveries of this machine only
+	Tolerance time.Duration
+
+	Changed func([]graph.Triplet)                                        // edges were written
+	Resolve func(ctx context.Context, name string) ([]graph.Node, error) // nodes of one name
+}
+
+// Service is the whole room. Make one with New, keep Run running, hand the HTTP requests on.
+type Service struct {
+	Options
+	memory     *memory
+	inbox      *inbox
+	embedding  *credit.Embedding
+	bucket     bucket
+	backlog    atomic.Int64
+	alpha      atomic.Pointer[float64] // the learned one; nil: none yet
+	unverified []journaled             // the worker's own
+	verified   []string                // batches to be marked checked, the worker's own
+	failures   map[string]int          // of ratings by uid, the worker's own
+}
+
+// New makes a Service. It reads nothing yet.
+func New(o Options) (*Service, error) {
+	embedding, err := credit.NewEmbedding()
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Changed == nil {
+		o.Changed = func([]graph.Triplet) {}
+	}
+	s := &Service{Options: o, embedding: embedding, failures: map[string]int{}, bucket: bucket{rate: o.Rate, now: o.Now}}
+	if _, err := s.evaluator(o.Evaluator); err != nil {
+		return nil, fmt.Errorf("feedback.evaluator: %w", err)
+	}
+	s.memory = newMemory(s)
+	s.inbox = newInbox(s)
+	return s, nil
+}
+
+// evaluator is the one of that name, "" the default.
+func (s *Service) evaluator(name string) (Evaluator, error) {
+	if name == "" {
+		name = s.Evaluator
+	}
+	switch name {
+	case EmbeddingName:
+		return s.embedding, nil
+	case GoldName:
+		return credit.Gold{}, nil
+	}
+	if e, ok := s.Evaluators[name]; ok {
+		return e, nil
+	}
+	return nil, fmt.Errorf("the evaluator %q is not set up here; write embedding or gold, or configure a model for llm", name)
+}
+
+// Run stores retrievals and deliveries and applies ratings until ctx ends. What was accepted
+// by then is still written, within a few seconds.
+func (s *Service) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, work := range []func(context.Context){s.memory.run, s.inbox.run, s.work, s.tend} {
+		group.Go(func() { work(ctx) })
+	}
+	group.Wait()
+}
+
+// Remember takes a retrieval to be stored. It never waits: where too many are under way this
+// one is dropped and counted.
+func (s *Service) Remember(r *graph.Retrieval) {
+	if r.Namespace == s.Namespace && len(r.Results) > 0 {
+		s.memory.remember(r)
+	}
+}
+
+// Answered adds what was answered to a retrieval that was handed to Remember.
+func (s *Service) Answered(id, response string) { s.memory.answered(id, response) }
+
+// LearnedAlpha is the learned trade-off of the namespace; false where none was learned, or the
+// namespace is not this sidecar's.
+func (s *Service) LearnedAlpha(namespace uint64) (float64, bool) {
+	if a := s.alpha.Load(); a != nil && namespace == s.Namespace {
+		return *a, true
+	}
+	return 0, false
+}
+
+// read runs a read-only query as the sidecar; at is a timestamp, 0 for a fresh one.
+func (s *Service) read(ctx context.Context, at uint64, text string, vars map[string]string) ([]byte, error) {
+	a, err := s.Store.OwnQuery(ctx, graph.Call{Query: text, Vars: vars, ReadOnly: true, StartTS: at})
+	return a.JSON, err
+}
+
+// lastWrites is how long writing may go on after the end of Run's ctx.
+const lastWrites = 5 * time.Second
+
+// afterwards is a context for the last writes of a loop whose ctx has ended.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
+}

@@ -1,0 +1,138 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
+)
+
+// A chain of three good triplets, an owner of the past, and neutral ones.
+const rated = `
+_:alien <name> "Alien" .
+_:studio <name> "Brandywine" .
+_:hill <name> "Walter Hill" .
+_:beach <name> "Long Beach" .
+_:fox <name> "21st Century Fox" .
+_:disney <name> "Disney" .
+_:alien <produced_by> _:studio (evorag.score=160.0, evorag.n=3) .
+_:studio <founded_by> _:hill (evorag.score=155.5, evorag.n=2) .
+_:hill <born_in> _:beach (evorag.score=170.5, evorag.n=2) .
+_:studio <owned_by> _:fox (evorag.score=40.0, evorag.n=4) .
+_:studio <owned_by> _:disney (evorag.score=100.0, evorag.n=1) .
+_:fox <owned_by> _:disney (evorag.score=100.0, evorag.n=1) .
+_:fox <produced_by> _:disney (evorag.score=100.0, evorag.n=1) .
+_:disney <founded_by> _:fox (evorag.score=100.0, evorag.n=1) .
+_:disney <owned_by> _:alien (evorag.score=100.0, evorag.n=1) .
+_:disney <produced_by> _:alien (evorag.score=100.0, evorag.n=1) .
+_:alien <evorag.touched> "produced_by" .
+_:studio <evorag.touched> "founded_by" .
+_:studio <evorag.touched> "owned_by" .
+_:hill <evorag.touched> "born_in" .
+_:fox <evorag.touched> "owned_by" .
+_:fox <evorag.touched> "produced_by" .
+_:disney <evorag.touched> "founded_by" .
+_:disney <evorag.touched> "owned_by" .
+_:disney <evorag.touched> "produced_by" .
+`
+
+func TestAnEvolvedGraphAnswersWithinFewerHopsAndUndoRestores(t *testing.T) {
+	for _, cache := range []string{"on", "off"} {
+		t.Run("cache "+cache, func(t *testing.T) {
+			eng := enginetest.Shared(t)
+			eng.Reset(t)
+			c := settings(eng.GRPCAddr())
+			c.Evolution.MinTouched, c.Evolution.Runs, c.Evolution.Explore, c.Evolution.Schedule = 5, 1, 0, "off"
+			c.Cache.Mode = cache
+			at := serve(t, c)
+			eng.Alter(t, "name: string @index(exact, term) .\nproduced_by: [uid] .\nfounded_by: [uid] .\nborn_in: [uid] .\nowned_by: [uid] .")
+			eng.Mutate(t, rated)
+			anybody := caller{}
+			retrieve := func(question, arguments string) graph.Retrieval {
+				code, body := anybody.send(t, at.HTTP, "/evorag/v1/retrieve", "application/json", fmt.Sprintf(`{"question": %q, "entities": ["Alien"], %s}`, question, arguments))
+				require.Equal(t, http.StatusOK, code, body)
+				var r graph.Retrieval
+				require.NoError(t, json.Unmarshal([]byte(body), &r))
+				return r
+			}
+			where := "Where was the founder of the studio that produced Alien born?"
+			require.NotContains(t, retrieve(where, `"hops": 2`).Context, "Long Beach")
+			require.Contains(t, retrieve("Who owns the studio?", `"hops": 2`).Context, "21st Century Fox")
+
+			code, body := anybody.send(t, at.HTTP, "/evorag/v1/runs", "application/json", `{"dry_run": true}`)
+			require.Equal(t, http.StatusOK, code, body)
+			require.Contains(t, body, `"state":"planned"`)
+			require.NotContains(t, retrieve(where, `"hops": 2`).Context, "Long Beach")
+
+			code, body = anybody.send(t, at.HTTP, "/evorag/v1/runs", "application/json", `{}`)
+			require.Equal(t, http.StatusOK, code, body)
+			var run struct {
+				ID     string `json:"id"`
+				State  string `json:"state"`
+				Counts struct{ Shortcuts, Hidden int }
+			}
+			require.NoError(t, json.Unmarshal([]byte(body), &run))
+			require.Equal(t, "done", run.State)
+			require.Equal(t, 1, run.Counts.Hidden, body)
+			require.Equal(t, 3, run.Counts.Shortcuts, body)
+
+			require.Eventually(t, func() bool { return strings.Contains(retrieve(where, `"hops": 2`).Context, "Long Beach") }, 40*time.Second, 100*time.Millisecond)
+			short := retrieve(where, `"hops": 1, "explain": true`)
+			require.Contains(t, short.Context, "-[produced_by, founded_by, born_in]-> Long Beach", "a shortcut is shown by its label")
+			require.Contains(t, fmt.Sprint(short.Results), "Alien -[produced_by]-> Brandywine -[founded_by]-> Walter Hill -[born_in]-> Long Beach", "it expands to the path that it stands for")
+			require.NotContains(t, retrieve("Who owns the studio?", `"hops": 2`).Context, "Brandywine -[owned_by]-> 21st Century Fox")
+
+			plain := string(eng.Query(t, `{ q(func: eq(name, "Alien")) { evorag.shortcut @facets { name } } }`, nil))
+			require.Contains(t, plain, "Long Beach", "any client sees it")
+			require.Contains(t, plain, `"evorag.shortcut|evorag.run":"`+run.ID+`"`)
+			written := anybody.must(t, at.HTTP, "/query", "application/dql", `{ q(func: eq(name, "Alien")) @evorag(query: "Where was its founder born?") { name evorag.shortcut { name } } }`)
+			require.Contains(t, written, "Long Beach", "so does a path that is written out")
+			require.NotContains(t, written, "evorag.shortcut|")
+
+			resp, err := http.Get("http://" + at.HTTP + "/evorag/v1/runs")
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+			code, body = anybody.send(t, at.HTTP, "/evorag/v1/runs/"+run.ID+"/undo", "application/json", "")
+			require.Equal(t, http.StatusOK, code, body)
+			require.Contains(t, body, `"state":"undone"`)
+			code, body = anybody.send(t, at.HTTP, "/evorag/v1/runs/"+run.ID+"/undo", "application/json", "")
+			require.Equal(t, http.StatusConflict, code, body)
+			code, body = anybody.send(t, at.HTTP, "/evorag/v1/runs/nothing/undo", "application/json", "")
+			require.Equal(t, http.StatusNotFound, code, body)
+			require.Eventually(t, func() bool { return !strings.Contains(retrieve(where, `"hops": 2`).Context, "Long Beach") }, 40*time.Second, 100*time.Millisecond)
+			require.Contains(t, retrieve("Who owns the studio?", `"hops": 2`).Context, "21st Century Fox")
+		})
+	}
+}
+
+func TestTheGraphEvolvesOnItsSchedule(t *testing.T) {
+	eng := enginetest.Shared(t)
+	eng.Reset(t)
+	c := settings(eng.GRPCAddr())
+	c.Evolution.MinTouched, c.Evolution.Schedule = 5, "@every 1s"
+	first, second := serve(t, c), serve(t, c)
+	eng.Alter(t, "name: string @index(exact, term) .\nproduced_by: [uid] .\nfounded_by: [uid] .\nborn_in: [uid] .\nowned_by: [uid] .")
+	eng.Mutate(t, rated)
+	require.Eventually(t, func() bool {
+		return strings.Contains(string(eng.Query(t, `{ q(func: has(evorag.shortcut)) { uid } }`, nil)), "0x")
+	}, 30*time.Second, 200*time.Millisecond)
+	require.NotEqual(t, first.HTTP, second.HTTP)
+	ticks := string(eng.Query(t, `{ q(func: has(evorag.run.tick), orderasc: evorag.run.tick) { evorag.run.tick } }`, nil))
+	var answer struct {
+		Q []map[string]string
+	}
+	require.NoError(t, json.Unmarshal([]byte(ticks), &answer))
+	seen := map[string]bool{}
+	for _, tick := range answer.Q {
+		require.False(t, seen[tick["evorag.run.tick"]], "of two replicas one serves a tick: %s", ticks)
+		seen[tick["evorag.run.tick"]] = true
+	}
+}

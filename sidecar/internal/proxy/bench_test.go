@@ -1,0 +1,231 @@
+package proxy_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/scale"
+)
+
+// BenchmarkRetrieval asks questions over 1,000,000 triplets (EVORAG_BENCH_EDGES for another
+// number), 100 predicates, a hub of a tenth of them: ten start nodes, two hops, ten results
+// each. The baseline in the same run is the level-by-level DQL that a search needs without a
+// graph in memory. At the end it prints measured, baseline, ratio and bar, and fails where a
+// bar is missed.
+func BenchmarkRetrieval(b *testing.B) {
+	edges := 1_000_000
+	if s := os.Getenv("EVORAG_BENCH_EDGES"); s != "" {
+		n, err := strconv.Atoi(s)
+		require.NoError(b, err)
+		edges = n
+	}
+	s := newScaled(b, edges)
+	var table []bar
+	for _, hops := range []int{1, 2, 3} {
+		for _, callers := range []int{1, 8, 32} {
+			b.Run(fmt.Sprintf("edges=%d/hops=%d/callers=%d/resident", edges, hops, callers), func(b *testing.B) {
+				m := s.measure(b, s.resident, hops, callers)
+				if hops == 2 && callers == 1 {
+					table = append(table,
+						bar{"the sidecar's own time, median", ms(m.own, .5), 0, 10, false},
+						bar{"the sidecar's own time, p99", ms(m.own, .99), 0, 60, false},
+						bar{"engine round trips, most", float64(m.trips), 0, 2, false})
+					s.median = ms(m.total, .5)
+				}
+			})
+		}
+	}
+	b.Run(fmt.Sprintf("edges=%d/hops=2/callers=1/level-by-level", edges), func(b *testing.B) {
+		m := s.measure(b, s.onDemand, 2, 1)
+		table = append(table, bar{"end to end, median", s.median, ms(m.engine, .5), 50, true})
+	})
+	table = append(table, bar{"memory of the graph, MB", float64(s.cache.Status().Bytes) / 1e6, 0, 1074, false})
+	for _, row := range table {
+		row.print(b)
+	}
+}
+
+// bar is one line of the yardstick.
+type bar struct {
+	what               string
+	measured, baseline float64
+	bar                float64
+	ratio              bool // baseline/measured must reach bar; else measured must not pass it
+}
+
+func (r bar) print(b *testing.B) {
+	if r.ratio {
+		fmt.Printf("%-34s measured %9.2f  baseline %9.2f  ratio %6.1f  bar %6.0f\n", r.what, r.measured, r.baseline, r.baseline/r.measured, r.bar)
+		if r.baseline/r.measured < r.bar {
+			b.Errorf("%s: the bar is missed", r.what)
+		}
+		return
+	}
+	fmt.Printf("%-34s measured %9.2f  %31s  bar %6.0f\n", r.what, r.measured, "", r.bar)
+	if r.measured > r.bar {
+		b.Errorf("%s: the bar is missed", r.what)
+	}
+}
+
+// scaled is a large graph in an engine, and two proxies in front of it.
+type scaled struct {
+	*scale.Graph
+	cache              *graphcache.Cache
+	engine             *timed
+	resident, onDemand *proxy.Proxy
+	median             float64
+}
+
+func newScaled(b *testing.B, edges int) *scaled {
+	g, err := scale.New(scale.Options{Nodes: max(10, edges/5), Edges: edges, Predicates: 100, Scored: .3, Hub: edges / 10, Seed: 1})
+	require.NoError(b, err)
+	address := os.Getenv("EVORAG_BENCH_DGRAPH") // of an engine that has the graph already
+	if address == "" {
+		address = loadOffline(b, g)
+	}
+	target, err := dgraph.ParseTarget(address)
+	require.NoError(b, err)
+	client, err := dgraph.Dial(dgraph.Options{Target: target})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, client.Close()) })
+	hash, err := relevance.NewHash(relevance.DefaultDim)
+	require.NoError(b, err)
+	s := &scaled{Graph: g, engine: &timed{Client: client}}
+	s.cache = graphcache.New(graphcache.Options{
+		Reader: client, Names: defaults.Names, Embedder: hash, Memory: 1 << 30, Refresh: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.cache.Run(ctx) })
+	b.Cleanup(func() { cancel(); wg.Wait() })
+	began := time.Now()
+	for {
+		if _, ok := s.cache.Graph(0); ok {
+			break
+		}
+		require.Less(b, time.Since(began), 10*time.Minute)
+		time.Sleep(10 * time.Millisecond)
+	}
+	status := s.cache.Status()
+	fmt.Printf("cache filled in %.1f s: %d nodes, %d edges, %.0f MB\n", time.Since(began).Seconds(), status.Nodes, status.Edges, float64(status.Bytes)/1e6)
+	budget := proxy.Budget{Edges: 2_000_000, Steps: 2_000_000, Time: time.Minute}
+	s.resident = newProxyOf(b, proxy.Options{Engine: s.engine, Resident: live{s.cache}, Budget: budget})
+	s.onDemand = newProxyOf(b, proxy.Options{Engine: s.engine, Budget: budget})
+	return s
+}
+
+// loadOffline loads the graph and starts an engine on it.
+func loadOffline(b *testing.B, g *scale.Graph) string {
+	dir := b.TempDir()
+	write := func(name string, to func(io.Writer) error) string {
+		f, err := os.Create(filepath.Join(dir, name))
+		require.NoError(b, err)
+		require.NoError(b, to(f))
+		require.NoError(b, f.Close())
+		return f.Name()
+	}
+	began := time.Now()
+	e := enginetest.Bulk(b, write("graph.rdf", g.WriteRDF), write("graph.schema", g.WriteSchema))
+	fmt.Printf("%d edges loaded offline, engine started: %.0f s\n", g.Edges, time.Since(began).Seconds())
+	return e.GRPCAddr()
+}
+
+// timed adds up how long an engine takes for one query.
+type timed struct{ *dgraph.Client }
+
+type tookKey struct{}
+
+func (e *timed) Query(ctx context.Context, c graph.Call) (graph.Answer, error) {
+	began := time.Now()
+	a, err := e.Client.Query(ctx, c)
+	if took, ok := ctx.Value(tookKey{}).(*time.Duration); ok {
+		*took += time.Since(began) // calls of one query that run at the same time don't happen with one caller
+	}
+	return a, err
+}
+
+type measured struct {
+	own, engine, total []time.Duration // sorted
+	trips              int             // most
+}
+
+// measure asks b.N questions from some callers at once. One in twenty starts at the hub too.
+func (s *scaled) measure(b *testing.B, p *proxy.Proxy, hops, callers int) measured {
+	var m measured
+	var mu sync.Mutex
+	var partial int
+	ask := func(random *rand.Rand) {
+		names := make([]string, 10)
+		for i := range names {
+			names[i] = strconv.Quote(s.Name(random.IntN(s.Nodes)))
+		}
+		if random.IntN(20) == 0 {
+			names[0] = strconv.Quote(s.Name(0))
+		}
+		text := fmt.Sprintf(`query a($q: string) { q(func: eq(name, [%s])) @evorag(query: $q, hops: %d, paths: 10) { name } }`, strings.Join(names, ", "), hops)
+		var engine time.Duration
+		began := time.Now()
+		r, err := p.Query(context.WithValue(context.Background(), tookKey{}, &engine), proxy.Request{Call: graph.Call{
+			Query: text, Vars: map[string]string{"$q": "which castle garden is north of the river"}, ReadOnly: true, BestEffort: true,
+		}})
+		took := time.Since(began)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		m.total, m.engine, m.own = append(m.total, took), append(m.engine, engine), append(m.own, took-engine)
+		m.trips = max(m.trips, r.Retrieval.Timings.RoundTrips)
+		if r.Retrieval.Partial {
+			partial++
+		}
+	}
+	ask(rand.New(rand.NewPCG(9, 9))) // warm
+	m, partial = measured{}, 0
+	b.ResetTimer()
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(caller), 3))
+			for range (b.N + callers - 1) / callers {
+				ask(random)
+			}
+		})
+	}
+	wg.Wait()
+	b.StopTimer()
+	for _, d := range [][]time.Duration{m.own, m.engine, m.total} {
+		slices.Sort(d)
+	}
+	b.ReportMetric(ms(m.own, .5), "own-p50-ms")
+	b.ReportMetric(ms(m.own, .99), "own-p99-ms")
+	b.ReportMetric(ms(m.total, .5), "total-p50-ms")
+	b.ReportMetric(ms(m.total, .99), "total-p99-ms")
+	b.ReportMetric(float64(m.trips), "trips-max")
+	b.ReportMetric(float64(partial)/float64(len(m.total)), "partial")
+	return m
+}
+
+func ms(sorted []time.Duration, quantile float64) float64 {
+	return float64(sorted[int(quantile*float64(len(sorted)-1))].Microseconds()) / 1000
+}

@@ -1,0 +1,44 @@
+package proxy
+
+import (
+	"sync"
+
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+)
+
+// textsKept is how many texts' vectors are remembered at least: about 5 MB for names of 15
+// letters; twice that at most.
+const textsKept = 1 << 14
+
+// texts remembers the vectors of names and labels, which come up in question after question.
+// What was not asked for during the last textsKept new texts is forgotten.
+type texts struct {
+	hash *relevance.Hash
+
+	mu       sync.RWMutex
+	now, old map[string]relevance.Packed
+}
+
+func (t *texts) vector(text string) relevance.Packed {
+	t.mu.RLock()
+	v, ok := t.now[text]
+	if ok {
+		t.mu.RUnlock()
+		return v
+	}
+	v, ok = t.old[text]
+	t.mu.RUnlock()
+	if !ok {
+		v = relevance.Pack(t.hash.Embed(text))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.now) >= textsKept {
+		t.now, t.old = nil, t.now
+	}
+	if t.now == nil {
+		t.now = make(map[string]relevance.Packed)
+	}
+	t.now[text] = v
+	return v
+}
