@@ -13,10 +13,11 @@ EVORAG_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 export EVORAG_DATA
 
 FUZZTIME   ?= 30s
+CHAOS      ?= 10000
 TEST_FLAGS ?= -race -timeout 20m
 
 .DEFAULT_GOAL := help
-.PHONY: help engine build demo up test test-unit test-compat conformance lint fuzz bench recall verify clean
+.PHONY: help engine build demo up test test-unit test-compat conformance lint fuzz bench chaos recall verify clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +66,9 @@ fuzz: ## Every fuzz test for FUZZTIME (30s) each
 
 bench: ## Benchmarks, in the form that benchstat reads
 	go test -run '^$$' -bench . -benchmem ./plugin/... ./sidecar/...
+
+chaos: engine ## 10,000 ratings while sidecar and alpha are killed; CHAOS=N for another number
+	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) EVORAG_CHAOS=$(CHAOS) go test -count=1 -v -timeout 60m -run 'TestChaos' ./sidecar/internal/feedback/
 
 recall: engine ## Share of gold answers among ten results, on the question sets in EVORAG_DATA
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -count=1 -timeout 60m -v -run 'Recall' ./plugin/... ./sidecar/internal/proxy/

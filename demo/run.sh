@@ -71,6 +71,9 @@ else
 fi
 echo
 
+source demo/learn.sh
+learn "$owner"
+
 source demo/evolve.sh
 evolve "$founder" "$owner"
 

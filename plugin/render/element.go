@@ -17,6 +17,7 @@ type Element struct {
 	Name   string
 	Step   graph.Step // how it was reached from Parent; zero for a root
 	Parent *Element
+	ID     int  // for whoever ranks, 0 at first
 	Order  int  // place in the ranking, from 0; Unranked where no chain goes through it
 	Drop   bool // leave it and everything below it out of the answer
 

@@ -191,7 +191,7 @@ func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.
 	}
 	learning.Resolve = p.Named
 	s.push("feedback", drainTime, background(learning.Run))
-	evolving, err := s.evolution(cfg, client, cache, o.Log)
+	evolving, err := s.evolution(cfg, client, cache, metrics, o.Log)
 	if err != nil {
 		return err
 	}

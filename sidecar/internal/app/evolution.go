@@ -10,17 +10,16 @@ import (
 	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/evolve"
-	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/evolution"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/llm"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
 
-// newEvolution is what evolves the graph behind client, as this process. changed is told of
-// edges that were written, and may be nil.
-func newEvolution(cfg config.Config, client *dgraph.Client, changed func([]graph.Triplet), log *slog.Logger) (*evolution.Runner, error) {
+// newEvolution is what evolves the graph behind client, as this process. cache may be nil.
+func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
 	e := cfg.Evolution
 	rules := evolve.DefaultRules()
 	rules.All, rules.MinTouched = e.Statistics == "all", e.MinTouched
@@ -29,21 +28,25 @@ func newEvolution(cfg config.Config, client *dgraph.Client, changed func([]graph
 	rules.Runs, rules.Decay, rules.Hysteresis, rules.Explore = e.Runs, e.Decay, e.Hysteresis, e.Explore
 	o := evolution.Options{
 		Cluster: client, Namespace: client.Namespace(), Rules: rules, Names: cfg.Names, Holder: holder(), Now: time.Now, NewID: runID,
-		Batch: evolution.DefaultBatch, Log: log, Changed: changed,
+		Batch: evolution.DefaultBatch, Log: log,
+		Observe: func(outcome string, c evolution.Counts, took time.Duration) {
+			m.Evolution(outcome, map[string]int{
+				"shortcuts": c.Shortcuts, "removed": c.Removed, "hidden": c.Hidden, "shown": c.Shown, "counted": c.Counted, "dropped": c.Dropped,
+			}, took)
+		},
+	}
+	if cache != nil {
+		o.Changed = cache.Changed
 	}
 	if cfg.LLM.BaseURL != "" {
-		o.Labeler = llm.NewLabeler(newModel(cfg.LLM, nil))
+		o.Labeler = llm.NewLabeler(newModel(cfg.LLM, m))
 	}
 	return evolution.New(o)
 }
 
 // evolution starts the schedule. cache may be nil.
-func (s *stack) evolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, log *slog.Logger) (*evolution.Runner, error) {
-	var changed func([]graph.Triplet)
-	if cache != nil {
-		changed = cache.Changed
-	}
-	r, err := newEvolution(cfg, client, changed, log)
+func (s *stack) evolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
+	r, err := newEvolution(cfg, client, cache, m, log)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func serveHTTP(l net.Listener, conf *tls.Config, h *httpfront.Front, log *slog.L
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		TLSConfig:         conf,
+		TLSConfig:         conf.Clone(), // the server changes it
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	serve := server.Serve

@@ -206,6 +206,9 @@ func printRun(out io.Writer, r evolution.Run) {
 		return
 	}
 	n := r.Counts
+	if r.State == evolution.Planned {
+		fmt.Fprint(out, "nothing is written; this would be: ")
+	}
 	fmt.Fprintf(out, "%d shortcuts made, %d removed; %d edges hidden, %d shown again, %d counted on", n.Shortcuts, n.Removed, n.Hidden, n.Shown, n.Counted)
 	if n.Dropped > 0 {
 		fmt.Fprintf(out, "; %d not done", n.Dropped)

@@ -115,7 +115,7 @@ func named(name string, uid graph.UID) string {
 func asked(question, response string) string {
 	text := strings.Join(strings.Fields(question), " ")
 	if response != "" {
-		text += " " + strings.Join(strings.Fields(response), " ")
+		text += " → " + strings.Join(strings.Fields(response), " ")
 	}
 	return text
 }

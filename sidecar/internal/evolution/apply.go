@@ -132,10 +132,9 @@ func (r *Runner) write(ctx context.Context, l *lease.Lease, b batch, from, to St
 		if n, err = batchState(n, b.UID, to, done); err != nil {
 			return err
 		}
-		if len(w.deleted) > 0 {
-			if err := tx.Delete(ctx, w.deleted); err != nil {
-				return err
-			}
+		gone := fmt.Appendf(w.deleted, "<%s> <evorag.change.plan> * .\n", b.UID) // what was done says more
+		if err := tx.Delete(ctx, gone); err != nil {
+			return err
 		}
 		_, err = tx.Set(ctx, n)
 		return err

@@ -85,9 +85,20 @@ func start(t *testing.T) *cluster {
 	t.Helper()
 	eng := enginetest.Shared(t)
 	eng.Reset(t)
+	return fill(t, eng)
+}
+
+func dial(t *testing.T, eng *enginetest.Engine) *dgraph.Client {
+	t.Helper()
 	client, err := dgraph.Dial(dgraph.Options{Target: dgraph.Target{Addr: eng.GRPCAddr()}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	return client
+}
+
+func fill(t *testing.T, eng *enginetest.Engine) *cluster {
+	t.Helper()
+	client := dial(t, eng)
 	m, err := migrate.New(client, "test", time.Now)
 	require.NoError(t, err)
 	_, err = m.Up(t.Context())

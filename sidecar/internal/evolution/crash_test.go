@@ -13,6 +13,8 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/engine"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/evolution"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/lease"
 )
@@ -144,6 +146,42 @@ func TestAnUndoThatIsKilledAtAnyStepIsFinishedByTheNext(t *testing.T) {
 		}
 	}
 	require.Equal(t, export, c.export(t))
+}
+
+func TestARunSurvivesTheDeathOfTheEngine(t *testing.T) {
+	dir := t.TempDir()
+	first, err := engine.Start(t.Context(), engine.Options{Bin: enginetest.Bin(t), DataDir: dir})
+	require.NoError(t, err)
+	c := fill(t, &enginetest.Engine{Engine: first})
+	before := c.state(t)
+	kill := sync.OnceFunc(func() {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = first.Stop(now) // at once: SIGKILL
+	})
+	defer kill()
+	batches := 0
+	_, err = c.runner(t, func(o *evolution.Options) {
+		o.Step = func(step string) {
+			if step == "batch" {
+				if batches++; batches == 3 {
+					kill()
+				}
+			}
+		}
+	}).Run(t.Context(), nil)
+	require.Error(t, err)
+
+	c.Engine = enginetest.Start(t, engine.Options{DataDir: dir})
+	c.Client = dial(t, c.Engine)
+	c.ahead = time.Minute
+	r := c.runner(t)
+	require.NoError(t, r.Resume(t.Context()))
+	runs, err := r.List(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	require.Equal(t, evolution.Done, runs[0].State)
+	require.Equal(t, evolved(before, runs[0].ID), c.state(t))
 }
 
 func TestAReplicaThatLostItsLeaseCannotCommitAndTheOtherFinishes(t *testing.T) {

@@ -31,7 +31,7 @@ type Labeler interface {
 	Label(ctx context.Context, path string) (string, error)
 }
 
-// Options of New; all but Labeler, Changed and Step are needed.
+// Options of New; all but Labeler, Changed, Observe and Step are needed.
 type Options struct {
 	Cluster   Cluster
 	Namespace uint64 // of Cluster
@@ -44,8 +44,9 @@ type Options struct {
 	Labeler   Labeler       // nil: the relations' labels are joined
 	Log       *slog.Logger
 
-	Changed func([]graph.Triplet) // edges were written; nil: nobody wants to know
-	Step    func(step string)     // called before each step of a run; tests end processes there
+	Changed func([]graph.Triplet)                              // edges were written; nil: nobody wants to know
+	Observe func(outcome string, c Counts, took time.Duration) // of each run and undo: done, undone, failed; nil: nobody
+	Step    func(step string)                                  // called before each step of a run; tests end processes there
 }
 
 // Runner runs evolution in one namespace. It is safe for concurrent use: the lease sees to it
@@ -59,6 +60,9 @@ func New(o Options) (*Runner, error) {
 	}
 	if o.Changed == nil {
 		o.Changed = func([]graph.Triplet) {}
+	}
+	if o.Observe == nil {
+		o.Observe = func(string, Counts, time.Duration) {}
 	}
 	if o.Step == nil {
 		o.Step = func(string) {}
@@ -104,9 +108,15 @@ func (r *Runner) Plan(ctx context.Context) (Run, error) {
 
 // Run evolves the graph once. tick is the schedule's, nil on request. Errors: lease.ErrHeld
 // while another run or undo is under way, lease.ErrLost where another process took over.
-func (r *Runner) Run(ctx context.Context, tick *time.Time) (Run, error) {
+func (r *Runner) Run(ctx context.Context, tick *time.Time) (run Run, err error) {
+	began := r.Now()
+	defer func() {
+		if run.ID != "" || err != nil && !errors.Is(err, lease.ErrHeld) {
+			r.Observe(outcome(run, err), run.Counts, r.Now().Sub(began))
+		}
+	}()
 	var id string
-	err := r.alone(ctx, func(ctx context.Context, l *lease.Lease) error {
+	err = r.alone(ctx, func(ctx context.Context, l *lease.Lease) error {
 		if tick != nil { // somebody else may have served it while we waited
 			if _, last, err := open(ctx, r.now); err != nil || !last.Before(*tick) {
 				return err
@@ -119,6 +129,14 @@ func (r *Runner) Run(ctx context.Context, tick *time.Time) (Run, error) {
 		return Run{}, err
 	}
 	return r.Show(ctx, id)
+}
+
+// outcome is one word for how a run or an undo has ended.
+func outcome(run Run, err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return string(run.State)
 }
 
 // evolve is the life of a run: snapshot, decisions and labels outside any transaction; the
@@ -146,9 +164,7 @@ func (r *Runner) evolve(ctx context.Context, l *lease.Lease, id string, tick *ti
 // decide makes the plan of a run.
 func (r *Runner) decide(ctx context.Context, at *reader, id string) (Run, judge, error) {
 	run := Run{ID: id, Began: r.Now().UTC()}
-	t0 := time.Now()
 	snapshot, schema, err := at.snapshot(ctx, r.Rules.All)
-	t1 := time.Now()
 	if err != nil {
 		return run, judge{}, fmt.Errorf("reading what feedback has touched: %w", err)
 	}
@@ -156,14 +172,10 @@ func (r *Runner) decide(ctx context.Context, at *reader, id string) (Run, judge,
 	if err != nil {
 		return run, judge{}, err
 	}
-	t2 := time.Now()
 	taken, err := r.taken(ctx, at.query, schema, proposal.Candidates)
 	if err != nil {
 		return run, judge{}, fmt.Errorf("looking for edges between the ends of good paths: %w", err)
 	}
-	t3 := time.Now()
-	fmt.Println("snapshot", t1.Sub(t0), "propose", t2.Sub(t1), "taken", t3.Sub(t2), len(proposal.Candidates))
-	defer func() { fmt.Println("labels", time.Since(t3)) }()
 	set := proposal.Build(taken)
 	j := judge{Rules: r.Rules, Thresholds: set.Thresholds, Run: id}
 	run.Thresholds = set.Thresholds

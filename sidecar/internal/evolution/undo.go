@@ -14,8 +14,14 @@ import (
 // has touched one of the edges since it is refused with a Conflict, or, with keep, only the
 // run's own part is taken back and rated shortcuts stay. Other errors: ErrNoRun, ErrNotDone,
 // lease.ErrHeld.
-func (r *Runner) Undo(ctx context.Context, id string, keep bool) (Run, error) {
-	err := r.alone(ctx, func(ctx context.Context, l *lease.Lease) error {
+func (r *Runner) Undo(ctx context.Context, id string, keep bool) (run Run, err error) {
+	began := r.Now()
+	defer func() {
+		if err == nil {
+			r.Observe(outcome(run, nil), Counts{}, r.Now().Sub(began))
+		}
+	}()
+	err = r.alone(ctx, func(ctx context.Context, l *lease.Lease) error {
 		record, err := find(ctx, r.now, id)
 		if err != nil {
 			return err

@@ -39,7 +39,10 @@ func readState(ctx context.Context, tx graph.Tx, lessons []lesson, rest []fate) 
 	for _, f := range rest {
 		uids = append(uids, f.uid)
 	}
-	text := strings.Replace(listed("feedback_state", keys), "uid(0x1)", "uid("+strings.Join(uids, ", ")+")", 1)
+	text := listed("feedback_state", keys)
+	if len(uids) > 0 {
+		text = strings.Replace(text, "uid(0x1)", "uid("+strings.Join(uids, ", ")+")", 1)
+	}
 	data, err := tx.Query(ctx, text, nil)
 	if err != nil {
 		return state{}, err
@@ -97,14 +100,15 @@ type ledger struct {
 	bring   map[string]*lesson // by retrieval: brings the response that is to be kept
 }
 
-// carryOut applies the lessons that are still to be applied, in their order. It is a function of
-// the state, the edges and the lessons: the journal tells what it did.
-func carryOut(st state, edges map[graph.Triplet]facet.Edge, lessons []lesson, alpha float64, now time.Time) *ledger {
+// carryOut gives back what edges have lost, then applies the lessons that are still to be
+// applied, in their order. It is a function of its arguments: the journal tells what it did.
+func carryOut(st state, edges map[graph.Triplet]facet.Edge, lost []facet.Edge, lessons []lesson, alpha float64, now time.Time) *ledger {
 	l := &ledger{
 		batch: Batch{Number: st.model.Batches + 1, Time: now}, at: map[graph.Triplet]int{}, edges: edges,
 		changed: map[graph.Triplet]bool{}, alpha: st.model.alpha(alpha), reset: st.model.Reset, status: map[string]string{}, applied: st.applied,
 		bring: map[string]*lesson{},
 	}
+	l.restore(lost)
 	for i := range lessons {
 		x := &lessons[i]
 		if !toBeApplied(st.status[x.uid]) {
@@ -122,6 +126,19 @@ func carryOut(st state, edges map[graph.Triplet]facet.Edge, lessons []lesson, al
 		l.apply(x)
 	}
 	return l
+}
+
+// restore gives edges the scores that they have lost.
+func (l *ledger) restore(lost []facet.Edge) {
+	if len(lost) == 0 {
+		return
+	}
+	e := Entry{Kind: kindRepaired, Alpha: [2]float64{l.alpha, l.alpha}}
+	for _, edge := range lost {
+		e.Steps = append(e.Steps, Change{l.place(edge.Triplet), graph.NeutralScore, edge.Score, edge.Updates})
+		l.put(edge)
+	}
+	l.batch.Entries = append(l.batch.Entries, e)
 }
 
 func toBeApplied(status string) bool { return status == statusPending || status == statusWaiting }
@@ -153,9 +170,9 @@ func (l *ledger) apply(x *lesson) {
 			continue
 		}
 		after := clampScore(edge.Score + step.Delta)
-		e.Steps = append(e.Steps, Change{i, edge.Score, after})
-		edge.Score = after
 		edge.Updates++
+		e.Steps = append(e.Steps, Change{i, edge.Score, after, edge.Updates})
+		edge.Score = after
 		l.put(edge)
 	}
 	l.alpha = clampAlpha(l.alpha + x.alpha)
@@ -187,9 +204,9 @@ func (l *ledger) reverse(before effect) {
 			continue
 		}
 		after := clampScore(edge.Score - (c.After - c.Before))
-		e.Steps = append(e.Steps, Change{i, edge.Score, after})
-		edge.Score = after
 		edge.Updates = max(0, edge.Updates-1)
+		e.Steps = append(e.Steps, Change{i, edge.Score, after, edge.Updates})
+		edge.Score = after
 		l.put(edge)
 	}
 	l.alpha = clampAlpha(l.alpha - moved)
@@ -236,7 +253,11 @@ func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*le
 		if err != nil {
 			return err
 		}
-		done = carryOut(st, edges, lessons, s.Alpha, s.Now())
+		known, err := knownOf(ctx, tx.Query, edges, st.model.Reset)
+		if err != nil {
+			return err
+		}
+		done = carryOut(st, edges, lost(edges, known), lessons, s.Alpha, s.Now())
 		nquads, err := s.nquads(st, done, lessons, rest, tx.StartTS())
 		if err != nil || len(nquads) == 0 {
 			return err

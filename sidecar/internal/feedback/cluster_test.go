@@ -199,7 +199,12 @@ func (s *sidecar) status(t testing.TB, id string) feedback.Outcome {
 // becomes waits until a delivery has the status.
 func (s *sidecar) becomes(t testing.TB, id, status string) feedback.Outcome {
 	var got feedback.Outcome
-	require.Eventually(t, func() bool { got = s.status(t, id); return got.Status == status }, 20*time.Second, 20*time.Millisecond, "%s should become %s", id, status)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if got = s.status(t, id); got.Status == status {
+			return got
+		}
+	}
+	require.Fail(t, "a rating has not become what it should", "%+v should become %s", got, status)
 	return got
 }
 

@@ -148,7 +148,7 @@ func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 		{"an expired one", map[string]any{"retrieval": c.shown(time.Now().Add(-2 * time.Hour)).ID, "score": 1}, 410, "kept for 1h0m0s"},
 		{"another namespace's", map[string]any{"retrieval": c.signer.New(9, time.Now()), "score": 1}, 403, "namespace 9"},
 		{"a score out of range", map[string]any{"retrieval": good, "score": 7}, 400, "from 1 to 5"},
-		{"an evaluator that is not set up", map[string]any{"retrieval": good, "score": 1, "evaluator": "llm"}, 400, `"llm" is not set up`},
+		{"an evaluator that is not set up", map[string]any{"retrieval": good, "score": 1, "evaluator": "llm"}, 400, `llm\" is not set up`},
 		{"what is no JSON", []byte("score=1"), 400, "not a JSON object"},
 		{"a delivery beyond 1 MiB", []byte(`{"retrieval":"` + strings.Repeat("x", 1<<20) + `"}`), 413, "1 MiB"},
 	} {
@@ -232,8 +232,8 @@ func TestRetrievalsAreShownAndForgotten(t *testing.T) {
 	require.Equal(t, 400, show("forged").Code)
 	require.Equal(t, 404, show(c.shown(time.Now()).ID).Code)
 
-	later := c.start(t, nil) // prunes at its start
-	require.Eventually(t, func() bool { return later.count("retrievals pruned") == 1 }, 10*time.Second, 10*time.Millisecond)
+	later := c.start(t, nil) // prunes at its start, as the first did
+	require.Eventually(t, func() bool { return s.count("retrievals pruned")+later.count("retrievals pruned") == 1 }, 10*time.Second, 10*time.Millisecond)
 	require.Equal(t, `{"q":[{"count":1}]}`, string(c.Query(t, `{ q(func: has(evorag.retrieval.body)) { count(uid) } }`, nil)))
 }
 
@@ -406,4 +406,49 @@ func TestTwoReplicasShareTheWorkWithoutDoubling(t *testing.T) {
 	requireReference(t, c.Client)
 	fox, _ := c.score(t, c.edge("owned_by", "fox"))
 	require.Equal(t, 48, fox.Updates, "every rating but those of 3, once")
+}
+
+func TestAScoreThatWasLostIsGivenBack(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	s.Remember(r)
+	rate := func(rater string) {
+		s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox", "rater": rater}), "applied")
+	}
+	rate("ann")
+	fox, disney := c.edge("owned_by", "fox"), c.edge("owned_by", "disney")
+	foxWas, _ := c.score(t, fox)
+	disneyWas, _ := c.score(t, disney)
+	again := func() { // an ordinary import, around the sidecar
+		c.Mutate(t, "<"+fox.Head.String()+"> <owned_by> <"+fox.Object.String()+"> (since=2013, note=\"2013-06-28T00:00:00Z\") .\n<"+
+			disney.Head.String()+"> <owned_by> <"+disney.Object.String()+"> (share=1.0) .")
+		now, _ := c.score(t, fox)
+		require.False(t, now.Learned)
+	}
+
+	again()
+	require.NoError(t, s.RepairNow(t.Context()))
+	now, _ := c.score(t, fox)
+	require.Equal(t, foxWas, now)
+	now, _ = c.score(t, disney)
+	require.Equal(t, disneyWas, now)
+	_, why := s.explain(t, "head=studio&predicate=owned_by&object=fox")
+	require.Equal(t, "repaired", why.History[1].Kind)
+
+	again()
+	rate("bob") // a batch repairs what it meets
+	now, _ = c.score(t, fox)
+	require.InDelta(t, 2*(foxWas.Score-100), now.Score-100, 1e-9)
+	require.Equal(t, 2, now.Updates)
+
+	// An edge that was gone for good begins anew.
+	require.NoError(t, c.Client.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error {
+		return tx.Delete(ctx, []byte("<"+fox.Head.String()+"> <owned_by> <"+fox.Object.String()+"> ."))
+	}))
+	rate("cleo")
+	c.Mutate(t, "<"+fox.Head.String()+"> <owned_by> <"+fox.Object.String()+"> .")
+	require.NoError(t, s.RepairNow(t.Context()))
+	now, _ = c.score(t, fox)
+	require.False(t, now.Learned)
 }

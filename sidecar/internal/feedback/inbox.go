@@ -200,8 +200,12 @@ func (s *Service) countBacklog(ctx context.Context) error {
 	return nil
 }
 
-// listed is the query of that name with the list filled in.
+// listed is the query of that name with the list filled in. An empty one is left as it is: it
+// matches nothing, and Dgraph knows no empty list.
 func listed(name string, values []string) string {
+	if len(values) == 0 {
+		return queries.Text(name)
+	}
 	quoted := make([]string, len(values))
 	for i, v := range values {
 		quoted[i] = graph.Quote(v)

@@ -40,22 +40,23 @@ type Entry struct {
 	Alpha     [2]float64 `json:"alpha"`          // before and after
 }
 
-// Change is one edge's score before and after, raw.
+// Change is one edge's score before and after, raw, and its number of updates after.
 type Change struct {
 	Edge          int
 	Before, After float64
+	N             int
 }
 
-// MarshalJSON writes [edge, before, after].
+// MarshalJSON writes [edge, before, after, n].
 func (c Change) MarshalJSON() ([]byte, error) {
-	return json.Marshal([3]float64{float64(c.Edge), c.Before, c.After})
+	return json.Marshal([4]float64{float64(c.Edge), c.Before, c.After, float64(c.N)})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (c *Change) UnmarshalJSON(b []byte) error {
-	var v [3]float64
+	var v [4]float64
 	err := json.Unmarshal(b, &v)
-	*c = Change{int(v[0]), v[1], v[2]}
+	*c = Change{int(v[0]), v[1], v[2], int(v[3])}
 	return err
 }
 

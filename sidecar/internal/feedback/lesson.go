@@ -30,11 +30,9 @@ type fate struct {
 // prepare turns ratings into lessons, outside any transaction. Those that can't be judged
 // now, or never, come back with the reason. The error is the cluster's.
 func (s *Service) prepare(ctx context.Context, events []stored, learner credit.Learner) (lessons []lesson, rest []fate, err error) {
-	ids := make([]string, 0, len(events))
+	ids := map[string]bool{} // true where a response would be wanted
 	for _, e := range events {
-		if !slices.Contains(ids, e.Retrieval) {
-			ids = append(ids, e.Retrieval)
-		}
+		ids[e.Retrieval] = ids[e.Retrieval] || e.Response == ""
 	}
 	known, err := s.memory.find(ctx, ids)
 	if err != nil {
@@ -87,9 +85,6 @@ func (s *Service) learn(ctx context.Context, e stored, r *shown, learner credit.
 		return lesson{}, err
 	}
 	_, gold := evaluator.(credit.Gold)
-	if !gold && strings.TrimSpace(l.response) == "" {
-		return lesson{}, credit.ErrNoResponse
-	}
 	// The reference answers say what is right, whatever was responded: they count in full.
 	value, texts := 1.0, e.Gold
 	if !gold {
@@ -100,6 +95,9 @@ func (s *Service) learn(ctx context.Context, e stored, r *shown, learner credit.
 	}
 	if value == 0 {
 		return l, nil // teaches nothing, and need not be evaluated; it may replace a rating that did
+	}
+	if !gold && strings.TrimSpace(l.response) == "" {
+		return lesson{}, credit.ErrNoResponse
 	}
 	evaluations, err := evaluator.Evaluate(ctx, credit.Answer{Question: r.Question, Response: l.response, Gold: e.Gold}, r.Retrieval)
 	if err != nil {

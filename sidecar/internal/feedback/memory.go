@@ -170,14 +170,14 @@ func (m *memory) appendRetrieval(b []byte, subject string, r *graph.Retrieval) (
 	return b, nil
 }
 
-// find gives the retrievals that are known, from memory or from the cluster. One that is still
-// to be written is in memory; one that nobody wrote yet is missing.
-func (m *memory) find(ctx context.Context, ids []string) (map[string]*shown, error) {
+// find gives the retrievals that are stored, by their ids; true asks for a response too, which
+// another replica may have stored. One that nobody has written yet is missing.
+func (m *memory) find(ctx context.Context, ids map[string]bool) (map[string]*shown, error) {
 	out := make(map[string]*shown, len(ids))
 	var absent []string
 	m.mu.Lock()
-	for _, id := range ids {
-		if r, ok := m.recent[id]; ok && r.uid != 0 {
+	for id, response := range ids {
+		if r, ok := m.recent[id]; ok && r.uid != 0 && (!response || r.response != "") {
 			kept := *r
 			out[id] = &kept
 		} else {
@@ -253,6 +253,7 @@ func (s *Service) tend(ctx context.Context) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	var pruned time.Time
+	repaired := s.Now() // batches repair what they meet; this is for the rest
 	for {
 		if err := s.countBacklog(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Debug("the backlog can't be counted now", "error", err)
@@ -264,6 +265,12 @@ func (s *Service) tend(ctx context.Context) {
 			pruned = now
 			if err := s.memory.prune(ctx); err != nil && ctx.Err() == nil {
 				s.Log.Warn("old retrievals can't be forgotten now", "error", err)
+			}
+		}
+		if now := s.Now(); now.Sub(repaired) >= repairEvery {
+			repaired = now
+			if err := s.repair(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Warn("lost scores can't be looked for now", "error", err)
 			}
 		}
 		select {

@@ -78,6 +78,8 @@ func requireReference(t testing.TB, c reader) (applied int) {
 					require.NotNil(t, effects[entry.Feedback], "only what took effect is taken back, once")
 					delete(effects, entry.Feedback)
 					alpha = max(.1, min(.9, alpha-alphas[entry.Feedback]))
+				case "repaired":
+					require.Fail(t, "a score was lost", "batch %d: %+v", b.Number, entry)
 				case "applied":
 					seen[entry.Feedback]++
 					e := ratings[entry.Feedback]

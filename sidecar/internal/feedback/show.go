@@ -32,7 +32,7 @@ func (s *Service) ShowRetrieval(w http.ResponseWriter, r *http.Request) {
 		answerError(w, http.StatusGone, "expired", fmt.Sprintf("retrievals are kept for %s (feedback.keep)", s.Keep))
 		return
 	}
-	found, err := s.memory.find(r.Context(), []string{id})
+	found, err := s.memory.find(r.Context(), map[string]bool{id: true})
 	if err != nil {
 		answerError(w, http.StatusBadGateway, "engine_error", err.Error())
 		return

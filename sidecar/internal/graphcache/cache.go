@@ -31,6 +31,7 @@ type Cache struct {
 	Options
 	current atomic.Pointer[Graph] // nil: none, ask the cluster
 	wrote   atomic.Int64          // writes that passed by us
+	last    atomic.Int64          // when the last one did, in Unix nanoseconds
 	read    atomic.Int64          // of them, those that current has in any case
 	quick   atomic.Bool           // the whole graph is read within quickFill
 	wake    chan struct{}
@@ -88,6 +89,7 @@ func (c *Cache) Changed(edges []graph.Triplet) {
 // Wrote tells that something was committed that isn't known edge by edge. A graph that is
 // read within quickFill is not used until it has been read again.
 func (c *Cache) Wrote() {
+	c.last.Store(c.Now().UnixNano())
 	c.wrote.Add(1)
 	c.poke()
 }
@@ -130,6 +132,7 @@ const (
 	tick       = 250 * time.Millisecond
 	quickFill  = 250 * time.Millisecond // a graph that is read so fast is simply read again
 	fillShare  = 10                     // of the time at most this part goes into reading again
+	calmAfter  = time.Second            // after the last write that passed by us a larger graph is read again too, within fillShare
 	feedDelay  = 12 * time.Second       // until an alpha has written a change out: one second and a flush
 	audits     = 20                     // with a Feed, which may lose events, the refreshes between two readings
 	retryAfter = 2 * time.Second
@@ -359,8 +362,11 @@ func (k *keeper) due(now time.Time, g *Graph) bool {
 	if g.scored > 2*g.edges+100_000 || g.Bytes() > 2*k.size+64<<20 {
 		return true
 	}
-	if k.read.Load() != k.wrote.Load() && k.quick.Load() && now.Sub(k.began) >= 2*k.took {
-		return true
+	if k.read.Load() != k.wrote.Load() {
+		calm := now.Sub(time.Unix(0, k.last.Load())) >= calmAfter
+		if k.quick.Load() && now.Sub(k.began) >= 2*k.took || calm && now.Sub(k.began) >= fillShare*k.took {
+			return true
+		}
 	}
 	if k.latest == k.synced {
 		return false

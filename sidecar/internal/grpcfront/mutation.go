@@ -5,11 +5,14 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/dgraph-io/dgo/v230/protos/api"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/evorag/dgraph-evorag/plugin/dql"
@@ -51,7 +54,9 @@ func hasMutations(data mem.BufferSlice) bool {
 // mutation forwards a request with mutations. To edges between nodes that may have existed
 // before, it adds the facets that were learned about them, in the mutation's own
 // transaction: the alpha would drop them. A request that sets no such edge is forwarded as
-// it came, and so is one whose look-up fails: the alpha says better what is wrong with it.
+// it came, and so is one whose look-up fails: the alpha says better what is wrong with it. Only
+// where the engine can't be asked now the mutation isn't forwarded: a moment later, when it can,
+// it would drop what was learned.
 func (f *Front) mutation(method string, s grpc.ServerStream, m *message, answer func(*message) (*message, error)) error {
 	defer f.Wrote() // the status that ends the call is sent after this
 	keep := f.keep
@@ -59,6 +64,9 @@ func (f *Front) mutation(method string, s grpc.ServerStream, m *message, answer 
 		keep = f.keepRunDQL
 	}
 	kept, err := keep(s.Context(), m.data.Materialize())
+	if err != nil && passing(err) {
+		return err
+	}
 	if err != nil {
 		f.Log.Warn("a mutation is forwarded without a look at what was learned about its edges", "error", err)
 	}
@@ -260,4 +268,14 @@ func appendFacets(quad []byte, facets []mutation.Facet) ([]byte, error) {
 		quad = protowire.AppendBytes(protowire.AppendTag(quad, fieldFacets, protowire.BytesType), b)
 	}
 	return quad, nil
+}
+
+// passing tells errors that lie in the engine's state and not in the request.
+func passing(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return true
+	}
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "not ready") || strings.Contains(text, "retry")
 }

@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/mutation"
@@ -51,21 +54,40 @@ func (f *Front) mutate(w http.ResponseWriter, r *http.Request) {
 		f.upsert(w, r, up)
 		return
 	}
-	f.forwardStripped(w, f.kept(r, m, text), m.Query)
+	kept, err := f.kept(r, m, text)
+	if err != nil {
+		writeQueryError(w, err)
+		return
+	}
+	f.forwardStripped(w, kept, m.Query)
 }
 
 // kept is the request that keeps what was learned about the mutation's edges, or the one
-// that came.
-func (f *Front) kept(r *http.Request, m mutation.Text, text string) *http.Request {
+// that came. The error is that of an engine which can't be asked now: forwarded a moment later,
+// when it can, the mutation would drop what was learned.
+func (f *Front) kept(r *http.Request, m mutation.Text, text string) (*http.Request, error) {
 	if len(m.Edges) == 0 || f.Keeper == nil {
-		return r
+		return r, nil
 	}
 	out, err := f.keep(r, m, text)
+	if err != nil && passing(err) {
+		return nil, err
+	}
 	if err != nil { // the alpha says better than we what is wrong with it
 		f.Log.Warn("a mutation is forwarded without a look at what was learned about its edges", "error", err)
-		return r
+		return r, nil
 	}
-	return out
+	return out, nil
+}
+
+// passing tells errors that lie in the engine's state and not in the request.
+func passing(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return true
+	}
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "not ready") || strings.Contains(text, "retry")
 }
 
 // readMutation reads the body of a mutation and gives it decompressed. One that the alpha

@@ -75,7 +75,12 @@ func (f *Front) upsert(w http.ResponseWriter, r *http.Request, up upsert) {
 	out.URL.RawQuery = up.parameters.Encode()
 	setBody(out, text)
 	m, _ := readMutation(out, []byte(text))
-	f.forwardChanged(w, f.kept(out, m, text), func(answer []byte) []byte { return withRanking(answer, ranked) })
+	kept, err := f.kept(out, m, text)
+	if err != nil {
+		writeQueryError(w, err)
+		return
+	}
+	f.forwardChanged(w, kept, func(answer []byte) []byte { return withRanking(answer, ranked) })
 }
 
 // withRanking puts a ranking into the answer to an upsert. One without data, an error that

@@ -136,3 +136,24 @@ func TestTheGraphEvolvesOnItsSchedule(t *testing.T) {
 		seen[tick["evorag.run.tick"]] = true
 	}
 }
+
+func TestTheGraphEvolvesUnderAccessControl(t *testing.T) {
+	eng := startEngineWithACL(t, 0)
+	c := settings(eng.GRPCAddr())
+	c.Login.User, c.Login.Password = "groot", "password"
+	c.Evolution.MinTouched, c.Evolution.Runs, c.Evolution.Explore, c.Evolution.Schedule = 5, 1, 0, "off"
+	at := serve(t, c)
+	root := login(t, eng.HTTPAddr(), "groot", "password", 0)
+	root.must(t, eng.HTTPAddr(), "/alter", "application/dql", "name: string @index(exact, term) .\nproduced_by: [uid] .\nfounded_by: [uid] .\nborn_in: [uid] .\nowned_by: [uid] .")
+	root.must(t, eng.HTTPAddr(), "/mutate?commitNow=true", "application/rdf", "{ set {"+rated+"} }")
+	code, body := root.send(t, at.HTTP, "/evorag/v1/runs", "application/json", "")
+	require.Equal(t, http.StatusOK, code, body)
+	var run struct{ ID, State string }
+	require.NoError(t, json.Unmarshal([]byte(body), &run))
+	require.Equal(t, "done", run.State)
+	shortcuts := `{ q(func: has(evorag.shortcut)) { uid } }`
+	require.Contains(t, root.must(t, eng.HTTPAddr(), "/query", "application/dql", shortcuts), "0x")
+	code, body = root.send(t, at.HTTP, "/evorag/v1/runs/"+run.ID+"/undo", "application/json", "")
+	require.Equal(t, http.StatusOK, code, body)
+	require.NotContains(t, root.must(t, eng.HTTPAddr(), "/query", "application/dql", shortcuts), `"uid":"0x`)
+}

@@ -173,7 +173,7 @@ func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
 			}
 		}
 	}
-	answer.JSON = data.AppendTo(nil)
+	answer.JSON = data.AppendTo(make([]byte, 0, len(answer.JSON)))
 	retrieval := q.retrieval()
 	q.stages.mark("render", p.Now())
 	retrieval.Timings = q.stages.timings(q.began, q.trips)

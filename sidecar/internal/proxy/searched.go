@@ -97,6 +97,10 @@ type found struct {
 	bundles []search.Bundle
 }
 
+// stepsPerNode is what a node may cost on average before the budget counts it: most of what a
+// search spends at a node of few edges is not spent on them.
+const stepsPerNode = 100
+
 // top searches from every start node, along the relations that via holds (nil: all), from
 // several at once.
 func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer, via []bool, starts []graph.UID) ([]found, error) {
@@ -114,7 +118,7 @@ func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer
 			start, _ := g.Node(u)
 			r, err := search.Top(ctx, adjacency, s, search.Query{
 				Start: start, Hops: b.Hops, Paths: b.Paths, Instances: b.Instances, Single: !b.Bundle,
-				Rule: search.Maximal, Via: via, Hubs: hubs, Budget: search.Budget{Edges: q.Budget.Steps},
+				Rule: search.Maximal, Via: via, Hubs: hubs, Budget: search.Budget{Edges: q.Budget.Steps, Expansions: max(1, q.Budget.Steps/stepsPerNode)},
 			})
 			all[i], reasons[i] = found{u, r.Bundles}, r.Reason
 			return err

@@ -178,7 +178,7 @@ func (q *query) readShortcuts(ctx context.Context, b *plan.Block, shown map[grap
 				out[t] = shortcutFacets{label: label}
 			}
 			via, _ := e.Get("v").Text()
-			if p, err := graph.ParsePath(via); err == nil && b.Explain && shown[t] {
+			if p, err := graph.ParsePath(via); err == nil && b.Explain && shown[t] && q.maySee(p) {
 				paths[t] = p
 				for _, s := range p.Steps {
 					through = append(through, s.Head, s.Object)
@@ -195,6 +195,14 @@ func (q *query) readShortcuts(ctx context.Context, b *plan.Block, shown map[grap
 		out[t] = shortcutFacets{out[t].label, q.drawPath(p, names)}
 	}
 	return out, err
+}
+
+// maySee tells whether the caller may read every predicate of a path.
+func (q *query) maySee(p graph.Path) bool {
+	return !slices.ContainsFunc(p.Steps, func(s graph.Step) bool {
+		_, ok := q.view.schema.Predicates[s.Predicate]
+		return !ok
+	})
 }
 
 // drawPath draws a path with the names and labels that the caller may see.

@@ -106,41 +106,34 @@ func (q *query) score(b *plan.Block, ends []*render.Element) []chain {
 	return chains
 }
 
-// textScorer gives the Sr of the steps of written chains. Every text is embedded once.
+// textScorer gives the Sr of the steps of written chains, each once.
 type textScorer struct {
-	q         *query
 	composed  *relevance.Composed
-	entities  map[string]uint32
-	relations map[string]uint32
-	srs       map[*render.Element]float64 // of the step to an element, or pending
+	relations map[string]uint32 // by predicate
+	srs       []float64         // by the ID of the element that a step leads to; 0: not known yet
 }
 
-const pending = -1
-
+// newTextScorer gives every element on a chain its ID.
 func newTextScorer(q *query, b *plan.Block, ends []*render.Element) *textScorer {
-	s := &textScorer{
-		q: q, entities: make(map[string]uint32, len(ends)), relations: map[string]uint32{},
-		srs: make(map[*render.Element]float64, len(ends)),
-	}
-	var entities, relations relevance.List
-	id := func(ids map[string]uint32, list *relevance.List, text string) {
-		if _, ok := ids[text]; !ok {
-			ids[text] = uint32(len(ids))
-			*list = append(*list, q.texts.vector(text))
-		}
-	}
+	s := &textScorer{relations: map[string]uint32{}}
+	entities := make(relevance.List, 1, len(ends)+len(ends)/8+1) // no element has ID 0
+	var relations relevance.List
 	topics := map[string]bool{}
 	for _, end := range ends {
-		for e := end; e != nil && s.srs[e] == 0; e = e.Parent {
-			id(s.entities, &entities, e.Name)
+		for e := end; e != nil && e.ID == 0; e = e.Parent {
+			e.ID = len(entities)
+			entities = append(entities, q.texts.vector(e.Name))
 			if e.Parent == nil {
 				topics[e.Name] = true
 				break
 			}
-			id(s.relations, &relations, q.view.label(e.Step.Predicate))
-			s.srs[e] = pending
+			if _, known := s.relations[e.Step.Predicate]; !known {
+				s.relations[e.Step.Predicate] = uint32(len(relations))
+				relations = append(relations, q.texts.vector(q.view.label(e.Step.Predicate)))
+			}
 		}
 	}
+	s.srs = make([]float64, len(entities))
 	s.composed = relevance.NewComposed(relevance.DefaultTemplate, entities, relations)
 	names := make([]string, 0, len(topics))
 	for n := range topics {
@@ -151,10 +144,10 @@ func newTextScorer(q *query, b *plan.Block, ends []*render.Element) *textScorer 
 }
 
 func (s *textScorer) sr(e *render.Element) float64 {
-	if s.srs[e] == pending {
-		s.srs[e] = s.composed.Sr(s.entities[e.Parent.Name], s.relations[s.q.view.label(e.Step.Predicate)], s.entities[e.Name], 0)
+	if s.srs[e.ID] == 0 {
+		s.srs[e.ID] = s.composed.Sr(uint32(e.Parent.ID), s.relations[e.Step.Predicate], uint32(e.ID), 0)
 	}
-	return s.srs[e]
+	return s.srs[e.ID]
 }
 
 // compare orders chains: z, mean Sc, hops, then the predicates and uids on the way.

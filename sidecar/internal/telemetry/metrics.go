@@ -14,15 +14,16 @@ import (
 // Metrics are the sidecar's counters and histograms. Every one of them is set by the code
 // that is named in its help text. Make one with New; it is safe for concurrent use.
 type Metrics struct {
-	registry *prometheus.Registry
-	requests *prometheus.CounterVec
-	latency  *prometheus.HistogramVec
-	stages   *prometheus.HistogramVec
-	partial  prometheus.Counter
-	trips    prometheus.Histogram
-	model    modelMetrics
-	feedback feedbackMetrics
-	cache    *prometheus.CounterVec
+	registry  *prometheus.Registry
+	requests  *prometheus.CounterVec
+	latency   *prometheus.HistogramVec
+	stages    *prometheus.HistogramVec
+	partial   prometheus.Counter
+	trips     prometheus.Histogram
+	model     modelMetrics
+	feedback  feedbackMetrics
+	evolution evolutionMetrics
+	cache     *prometheus.CounterVec
 }
 
 // New makes the metrics, registered in a registry of their own together with those of the
@@ -64,6 +65,7 @@ func New(version string) *Metrics {
 	build.Set(1)
 	m.model = newModelMetrics(m.registry)
 	m.feedback = newFeedbackMetrics(m.registry)
+	m.evolution = newEvolutionMetrics(m.registry)
 	m.registry.MustRegister(m.requests, m.latency, m.stages, m.partial, m.trips, m.cache, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -1,0 +1,125 @@
+package feedback_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/bench"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/facet"
+)
+
+const benchEvents = 2000
+
+// BenchmarkFeedback sends ratings of 10-path retrievals of two hops from 8 senders, until the
+// last is applied. The baseline commits the very same edges with a score, one transaction a
+// rating, from 8 goroutines: what a client without a journal, an inbox or a gradient would do.
+// The bar is half its rate.
+func BenchmarkFeedback(b *testing.B) {
+	c := newCluster(b)
+	retrievals := c.wide(b, 200)
+	var bare, through time.Duration
+	for b.Loop() {
+		bare += c.bare(b, retrievals)
+		through += c.rated(b, retrievals)
+	}
+	perSecond := func(d time.Duration) float64 { return float64(benchEvents*b.N) / d.Seconds() }
+	b.ReportMetric(perSecond(through), "ratings/s")
+	b.ReportMetric(perSecond(bare), "bare-commits/s")
+	require.NoError(b, bench.Print(os.Stdout, []bench.Row{{
+		Name: "feedback to applied score", Unit: "events/s", Measured: perSecond(through), Baseline: perSecond(bare), Bar: bench.Bar{MinRatio: .5},
+	}}))
+}
+
+// wide makes retrievals of ten two-hop paths, each from a start of its own, over objects
+// that many share.
+func (c *cluster) wide(b *testing.B, n int) []*graph.Retrieval {
+	var nquads strings.Builder
+	for i := range n {
+		for j := range 10 {
+			fmt.Fprintf(&nquads, "_:s%d <owned_by> _:m%d_%d .\n_:m%d_%d <owned_by> _:o%d .\n", i, i, j, i, j, (i+j)%50)
+		}
+	}
+	uids := map[string]graph.UID{}
+	for name, text := range c.Mutate(b, nquads.String()) {
+		uid, err := graph.ParseUID(text)
+		require.NoError(b, err)
+		uids[name] = uid
+	}
+	out := make([]*graph.Retrieval, n)
+	for i := range out {
+		start := graph.Node{UID: uids[fmt.Sprintf("s%d", i)], Name: fmt.Sprintf("Start %d", i)}
+		r := &graph.Retrieval{ID: c.signer.New(0, time.Now()), Question: "Who owns the owner?", Alpha: .5}
+		for j := range 10 {
+			mid := graph.Node{UID: uids[fmt.Sprintf("m%d_%d", i, j)], Name: fmt.Sprintf("Middle %d %d", i, j)}
+			end := graph.Node{UID: uids[fmt.Sprintf("o%d", (i+j)%50)], Name: fmt.Sprintf("Owner%dx", j)}
+			step := func(h, o graph.UID) graph.ScoredTriplet {
+				return graph.ScoredTriplet{Triplet: graph.Triplet{Head: h, Predicate: "owned_by", Object: o}, Label: "owned by", Score: 100, Sr: .6 + .03*float64(j), Sc: .5}
+			}
+			r.Results = append(r.Results, graph.Result{N: j + 1, Start: start, Metapath: []string{"owned_by", "owned_by"}, Total: 1, Instances: []graph.Instance{{
+				Nodes: []graph.Node{start, mid, end}, Triplets: []graph.ScoredTriplet{step(start.UID, mid.UID), step(mid.UID, end.UID)},
+			}}})
+		}
+		out[i] = r
+	}
+	return out
+}
+
+func (c *cluster) bare(b *testing.B, retrievals []*graph.Retrieval) time.Duration {
+	began := time.Now()
+	eight(func(i int) {
+		var nquads []byte
+		for _, r := range retrievals[i%len(retrievals)].Results {
+			for _, t := range r.Instances[0].Triplets {
+				nquads = facet.Edge{Triplet: t.Triplet, Contribution: graph.Contribution{Score: 100.5, Updates: 1}}.AppendTo(nquads)
+			}
+		}
+		err := c.Client.RunTx(b.Context(), func(ctx context.Context, tx graph.Tx) error {
+			_, err := tx.Set(ctx, nquads)
+			return err
+		})
+		if err != nil {
+			b.Error(err)
+		}
+	})
+	return time.Since(began)
+}
+
+func (c *cluster) rated(b *testing.B, retrievals []*graph.Retrieval) time.Duration {
+	s := c.start(b, nil)
+	defer s.stop()
+	for _, r := range retrievals {
+		s.Remember(r)
+	}
+	for s.count("retrievals stored") < len(retrievals) {
+		time.Sleep(time.Millisecond)
+	}
+	began := time.Now()
+	eight(func(i int) {
+		s.rate(b, map[string]any{"retrieval": retrievals[i%len(retrievals)].ID, "rater": fmt.Sprint(i), "score": 1 + 4*(i%2), "response": fmt.Sprintf("Owner%dx", i%10)})
+	})
+	for s.count("applied") < benchEvents {
+		time.Sleep(time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// eight runs work for each event, from eight goroutines.
+func eight(work func(i int)) {
+	var group sync.WaitGroup
+	for g := range 8 {
+		group.Go(func() {
+			for i := g; i < benchEvents; i += 8 {
+				work(i)
+			}
+		})
+	}
+	group.Wait()
+}

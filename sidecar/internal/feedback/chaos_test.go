@@ -1,0 +1,356 @@
+package feedback_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
+)
+
+// chaosEvents is the number of ratings of the short run; EVORAG_CHAOS sets another.
+const (
+	chaosEvents  = 400
+	chaosSenders = 8
+)
+
+// arena is a cluster and a sidecar as processes that can be killed at any moment.
+type arena struct {
+	t          *testing.T
+	dir        string
+	dgraph     string
+	evorag     string
+	offset     int
+	http, grpc string
+
+	mu             sync.Mutex
+	alpha, sidecar *exec.Cmd
+}
+
+func newArena(t *testing.T) *arena {
+	a := &arena{t: t, dir: t.TempDir(), dgraph: enginetest.Bin(t)}
+	a.evorag = filepath.Join(a.dir, "dgraph-evorag")
+	build := exec.Command("go", "build", "-o", a.evorag, "github.com/evorag/dgraph-evorag/sidecar/cmd/dgraph-evorag")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "key"), []byte("0123456789abcdef"), 0o600))
+	for a.offset = 19000 + rand.IntN(400); !free(a.offset+5080, a.offset+6080, a.offset+7080, a.offset+8080, a.offset+9080, a.offset+10080, a.offset+10090); a.offset++ {
+	}
+	a.http, a.grpc = fmt.Sprintf("127.0.0.1:%d", a.offset+10080), fmt.Sprintf("127.0.0.1:%d", a.offset+10090)
+	zero := a.start("zero", a.dgraph, "zero", "--my=localhost:"+strconv.Itoa(a.offset+5080), "-o", strconv.Itoa(a.offset), "--wal", "zw")
+	t.Cleanup(func() { a.kill(&a.sidecar); a.kill(&a.alpha); stop(zero) })
+	a.await("http://127.0.0.1:" + strconv.Itoa(a.offset+6080) + "/health")
+	a.startAlpha()
+	a.startSidecar()
+	return a
+}
+
+func free(ports ...int) bool {
+	for _, p := range ports {
+		l, err := net.Listen("tcp", ":"+strconv.Itoa(p))
+		if err != nil {
+			return false
+		}
+		_ = l.Close()
+	}
+	return true
+}
+
+func (a *arena) start(name, bin string, args ...string) *exec.Cmd {
+	log, err := os.OpenFile(filepath.Join(a.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(a.t, err)
+	defer log.Close()
+	cmd := exec.Command(bin, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = a.dir, log, log
+	cmd.Env = append(os.Environ(), "DGRAPH_EVORAG_RETRIEVAL_KEY_FILE="+filepath.Join(a.dir, "key"), "DGRAPH_EVORAG_FEEDBACK_WAIT=100ms",
+		"DGRAPH_EVORAG_FEEDBACK_QUEUE=100000", "DGRAPH_EVORAG_CACHE_MODE=off")
+	require.NoError(a.t, cmd.Start())
+	return cmd
+}
+
+func stop(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	_ = cmd.Wait()
+}
+
+// kill ends a process at once, wherever it is.
+func (a *arena) kill(cmd **exec.Cmd) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if *cmd != nil {
+		stop(*cmd)
+		*cmd = nil
+	}
+}
+
+func (a *arena) startAlpha() {
+	alpha := a.start("alpha", a.dgraph, "alpha", "--my=localhost:"+strconv.Itoa(a.offset+7080), "--zero=localhost:"+strconv.Itoa(a.offset+5080),
+		"-o", strconv.Itoa(a.offset), "-p", "p", "-w", "w", "--security", "whitelist=127.0.0.1")
+	a.mu.Lock()
+	a.alpha = alpha
+	a.mu.Unlock()
+	a.await("http://127.0.0.1:" + strconv.Itoa(a.offset+8080) + "/health")
+}
+
+// startSidecar tries until the alpha lets it.
+func (a *arena) startSidecar() {
+	deadline := time.Now().Add(2 * time.Minute)
+	for time.Now().Before(deadline) {
+		cmd := a.start("sidecar", a.evorag, "serve", "--dgraph", "127.0.0.1:"+strconv.Itoa(a.offset+9080), "--http", a.http, "--grpc", a.grpc)
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = cmd.Wait() }()
+		for up := false; !up; {
+			select {
+			case <-ended:
+				up = true // gone: the alpha was away, try again
+			case <-time.After(50 * time.Millisecond):
+				if resp, err := http.Get("http://" + a.http + "/evorag/v1/status"); err == nil {
+					resp.Body.Close()
+					a.mu.Lock()
+					a.sidecar = cmd
+					a.mu.Unlock()
+					return
+				}
+			}
+		}
+	}
+	a.t.Fatal("the sidecar does not start; see its log")
+}
+
+func (a *arena) await(url string) {
+	require.Eventually(a.t, func() bool {
+		resp, err := http.Get(url)
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode == 200 && (strings.Contains(url, "6080") || !bytes.Contains(body, []byte("unhealthy")))
+	}, 2*time.Minute, 100*time.Millisecond, url)
+}
+
+// post sends JSON to the sidecar; an error where nobody answers.
+func (a *arena) post(path, contentType string, body []byte) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.http+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", contentType)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, answer, err
+}
+
+// Whoever is killed at whatever moment: every rating takes effect once, in an order that the
+// journal tells, and nothing of the users' is lost.
+func TestChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes for a minute")
+	}
+	events := chaosEvents
+	if text := os.Getenv("EVORAG_CHAOS"); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		events = n
+	}
+	a := newArena(t)
+	client, err := dgraph.Dial(dgraph.Options{Target: dgraph.Target{Addr: "127.0.0.1:" + strconv.Itoa(a.offset+9080)}})
+	require.NoError(t, err)
+	defer client.Close()
+	facets := a.load(client)
+	shown := a.retrieve()
+
+	var sent, taken, kills atomic.Int64
+	done := make(chan struct{})
+	var senders, others sync.WaitGroup
+	for i := range chaosSenders {
+		senders.Go(func() { a.rate(i, events/chaosSenders, shown, &sent, &taken) })
+	}
+	others.Go(func() { a.killer(done, &taken, events, &kills) })
+	others.Go(func() { a.vandal(done, client) })
+	began := time.Now()
+	senders.Wait()
+	close(done)
+	others.Wait()
+	accepted := time.Since(began)
+
+	var left struct{ Pending []struct{ Count int } }
+	require.Eventually(t, func() bool {
+		data, err := client.Read(t.Context(), `{ pending(func: eq(evorag.feedback.status, ["pending", "waiting"])) { count: count(uid) } }`, nil)
+		return err == nil && json.Unmarshal(data, &left) == nil && left.Pending[0].Count == 0
+	}, 5*time.Minute, 200*time.Millisecond, "nothing stays pending")
+	time.Sleep(2 * time.Second) // the last batch's check for revived edges
+
+	applied := requireReference(t, client)
+	var stored struct{ Ratings []struct{ Count int } }
+	read(t, client, `{ ratings(func: has(evorag.feedback.id)) { count: count(uid) } }`, &stored)
+	require.Equal(t, events/chaosSenders*chaosSenders, stored.Ratings[0].Count, "every delivery is stored once")
+	require.JSONEq(t, facets, a.facets(client), "the users' facets are as they were")
+	var doomed struct{ Q []struct{ UID string } }
+	read(t, client, `{ q(func: has(doomed)) { uid doomed { uid } } }`, &doomed)
+	require.Empty(t, doomed.Q, "what was deleted stays deleted")
+	t.Logf("%d ratings (%d deliveries with duplicates) taken in %s, %d took effect at least once; %d kills", stored.Ratings[0].Count, sent.Load(), accepted.Round(time.Second), applied, kills.Load())
+}
+
+// load makes studios with owners, a seat that other clients set again and again, and edges
+// that are going to be deleted.
+func (a *arena) load(client *dgraph.Client) string {
+	require.NoError(a.t, client.Alter(a.t.Context(), "name: string @index(exact, term) .\nowned_by: [uid] @reverse .\nseat: [uid] .\ndoomed: [uid] .\nfounded_by: [uid] ."))
+	var b strings.Builder
+	b.WriteString("{ set {\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "_:s%d <name> \"Studio%d\" .\n", i, i)
+		for j := range 5 {
+			fmt.Fprintf(&b, "_:o%d_%d <name> \"Owner%dof%d\" .\n_:s%d <owned_by> _:o%d_%d (since=20%02d, note=\"2013-06-28T00:00:00Z\", share=%d.0) .\n", i, j, j, i, i, i, j, j, j)
+		}
+		fmt.Fprintf(&b, "_:c%d <name> \"City%d\" .\n_:s%d <seat> _:c%d (since=1999-01-02T00:00:00Z) .\n_:f%d <name> \"Founder%d\" .\n_:s%d <founded_by> _:f%d .\n_:d%d <name> \"Doomed%d\" .\n_:s%d <doomed> _:d%d .\n",
+			i, i, i, i, i, i, i, i, i, i, i, i)
+	}
+	b.WriteString("} }")
+	code, body, err := a.post("/mutate?commitNow=true", "application/rdf", []byte(b.String()))
+	require.NoError(a.t, err)
+	require.Equal(a.t, 200, code)
+	require.NotContains(a.t, string(body), `"errors"`)
+	return a.facets(client)
+}
+
+func (a *arena) facets(client *dgraph.Client) string {
+	data, err := client.Read(a.t.Context(), `{ q(func: has(owned_by)) { uid owned_by @facets(since, note, share) { uid } seat @facets(since) { uid } } }`, nil)
+	require.NoError(a.t, err)
+	return string(data)
+}
+
+// retrieve asks about every studio, several times.
+func (a *arena) retrieve() (ids []string) {
+	for i := range 60 {
+		code, body, err := a.post("/evorag/v1/retrieve", "application/json", fmt.Appendf(nil, `{"question":"Who is Studio%d owned by?","hops":1,"bundle":%t}`, i%20, i%3 == 0))
+		require.NoError(a.t, err)
+		require.Equal(a.t, 200, code, string(body))
+		var r struct{ Retrieval string }
+		require.NoError(a.t, json.Unmarshal(body, &r))
+		ids = append(ids, r.Retrieval)
+	}
+	return ids
+}
+
+// rate sends ratings until each is taken: some twice, many by raters who change their minds.
+func (a *arena) rate(sender, n int, shown []string, sent, taken *atomic.Int64) {
+	r := rand.New(rand.NewPCG(uint64(sender), 7))
+	for i := range n {
+		studio := r.IntN(len(shown))
+		body, err := json.Marshal(map[string]any{
+			"id": fmt.Sprintf("s%d-%d", sender, i), "retrieval": shown[studio], "score": 1 + r.IntN(5), "rater": fmt.Sprintf("rater%d", r.IntN(4)),
+			"response": fmt.Sprintf("Owner%dof%d", r.IntN(5), studio%20),
+		})
+		if err != nil {
+			a.t.Error(err)
+			return
+		}
+		for times := 1 + r.IntN(5)/4; times > 0; {
+			code, answer, err := a.post("/evorag/v1/feedback", "application/json", body)
+			switch {
+			case err == nil && code == http.StatusAccepted:
+				times--
+				sent.Add(1)
+			case err == nil && code != http.StatusServiceUnavailable && code != http.StatusTooManyRequests:
+				a.t.Errorf("%d %s", code, answer)
+				return
+			default:
+				time.Sleep(50 * time.Millisecond)
+			}
+		}
+		taken.Add(1)
+	}
+}
+
+// killer kills the sidecar again and again, and the alpha now and then.
+func (a *arena) killer(done <-chan struct{}, taken *atomic.Int64, events int, kills *atomic.Int64) {
+	r := rand.New(rand.NewPCG(3, 1))
+	alphaAt := int64(events / 3)
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Duration(300+r.IntN(2000)) * time.Millisecond):
+		}
+		if taken.Load() >= alphaAt {
+			alphaAt += int64(max(events/3, 500)) + 1
+			a.kill(&a.alpha)
+			kills.Add(1)
+			a.startAlpha()
+			continue
+		}
+		a.kill(&a.sidecar)
+		kills.Add(1)
+		a.startSidecar()
+	}
+}
+
+// vandal sets edges again through the sidecar, as an ordinary import does, and deletes others
+// around it, while they are scored.
+func (a *arena) vandal(done <-chan struct{}, client *dgraph.Client) {
+	var all struct {
+		Q []struct {
+			UID  string
+			Seat []struct{ UID string }
+		}
+	}
+	read(a.t, client, `{ q(func: has(seat)) { uid seat { uid } } }`, &all)
+	heads := len(all.Q)
+	for i := 0; ; i++ {
+		select {
+		case <-done:
+			for i := range heads { // whoever is left
+				for a.doom(all.Q[i].UID) != nil {
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+			return
+		case <-time.After(30 * time.Millisecond):
+		}
+		h := all.Q[i%heads]
+		_, _, _ = a.post("/mutate?commitNow=true", "application/rdf", fmt.Appendf(nil, "{ set { <%s> <seat> <%s> (since=1999-01-02T00:00:00Z) . } }", h.UID, h.Seat[0].UID))
+		if i%10 == 0 {
+			_ = a.doom(h.UID)
+		}
+	}
+}
+
+// doom deletes edges by a wildcard, directly at the alpha.
+func (a *arena) doom(head string) error {
+	resp, err := http.Post("http://127.0.0.1:"+strconv.Itoa(a.offset+8080)+"/mutate?commitNow=true", "application/rdf", strings.NewReader("{ delete { <"+head+"> <doomed> * . } }"))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && bytes.Contains(body, []byte(`"errors"`)) {
+		err = errors.New(string(body))
+	}
+	return err
+}

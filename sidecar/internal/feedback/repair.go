@@ -1,0 +1,203 @@
+package feedback
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/queries"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/facet"
+)
+
+// kindRepaired is the journal's word for a score that an edge had lost: somebody set the edge
+// again, around the sidecar, and Dgraph dropped its facets.
+const kindRepaired = "repaired"
+
+// repairEvery is the time between looks at all edges of the journal.
+const repairEvery = time.Hour
+
+// last is what the journal knows of an edge: its newest change, or that it went missing.
+type last struct {
+	Change
+	there bool
+}
+
+// newest goes through batches in order and keeps what each says last of each edge.
+func newest(batches []Batch, into map[graph.Triplet]last) {
+	for _, b := range batches {
+		for _, e := range b.Entries {
+			for _, c := range e.Steps {
+				into[b.Edges[c.Edge]] = last{c, true}
+			}
+			for _, i := range e.Void {
+				into[b.Edges[i]] = last{}
+			}
+		}
+	}
+}
+
+// lost gives the edges that are there without a score although the journal knows one, as they
+// should be. Edges that were missing since, and made anew, begin anew.
+func lost(edges map[graph.Triplet]facet.Edge, known map[graph.Triplet]last) []facet.Edge {
+	var out []facet.Edge
+	for t, k := range known {
+		e, there := edges[t]
+		if there && !e.Learned && k.there && (k.After != graph.NeutralScore || k.N != 0) {
+			e.Score, e.Updates = k.After, k.N
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b facet.Edge) int { return strings.Compare(fmt.Sprint(a.Triplet), fmt.Sprint(b.Triplet)) })
+	return out
+}
+
+// knownOf asks the journal about those of the edges that have no score.
+func knownOf(ctx context.Context, query facet.Query, edges map[graph.Triplet]facet.Edge, reset int) (map[graph.Triplet]last, error) {
+	wanted := map[int64]graph.Triplet{}
+	var prints []string
+	for t, e := range edges {
+		if !e.Learned {
+			wanted[fingerprint(t)] = t
+			prints = append(prints, strconv.FormatInt(fingerprint(t), 10))
+		}
+	}
+	if len(prints) == 0 {
+		return nil, nil
+	}
+	text := strings.Replace(queries.Text("journal_edges"), "[0]", "["+strings.Join(prints, ", ")+"]", 1)
+	data, err := query(ctx, text, map[string]string{"$reset": strconv.Itoa(reset)})
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Batches []struct {
+			UID    string  `json:"uid"`
+			Number int     `json:"number"`
+			Edges  []int64 `json:"edges"`
+		} `json:"batches"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, fmt.Errorf("asking the journal about edges: %w", err)
+	}
+	slices.SortFunc(answer.Batches, func(a, b struct {
+		UID    string  `json:"uid"`
+		Number int     `json:"number"`
+		Edges  []int64 `json:"edges"`
+	}) int {
+		return b.Number - a.Number
+	})
+	needed := map[string]bool{} // of each edge the newest batch
+	for _, b := range answer.Batches {
+		for _, print := range b.Edges {
+			if _, ok := wanted[print]; ok {
+				needed[b.UID] = true
+				delete(wanted, print)
+			}
+		}
+	}
+	if len(needed) == 0 {
+		return nil, nil
+	}
+	uids := slices.Sorted(maps.Keys(needed))
+	data, err = query(ctx, "{ batches(func: uid("+strings.Join(uids, ", ")+")) { uid body: evorag.batch.body } }", nil)
+	if err != nil {
+		return nil, err
+	}
+	batches, err := readBatches(data)
+	if err != nil {
+		return nil, err
+	}
+	known := map[graph.Triplet]last{}
+	newest(batches, known)
+	return known, nil
+}
+
+// repair looks at every edge that the journal knows and gives back the scores that were lost.
+func (s *Service) repair(ctx context.Context) error {
+	m, err := readModel(ctx, s.at(0))
+	if err != nil {
+		return err
+	}
+	known := map[graph.Triplet]last{}
+	for from := m.Reset; ; {
+		data, err := s.read(ctx, 0, queries.Text("journal"), map[string]string{"$from": strconv.Itoa(from)})
+		if err != nil {
+			return err
+		}
+		batches, err := readBatches(data)
+		if err != nil {
+			return err
+		}
+		if len(batches) == 0 {
+			break
+		}
+		newest(batches, known)
+		from = batches[len(batches)-1].Number
+	}
+	for part := range slices.Chunk(slices.Collect(maps.Keys(known)), scoresAtOnce) {
+		edges, err := facet.Read(ctx, s.at(0), part)
+		if err != nil {
+			return err
+		}
+		if len(lost(edges, known)) == 0 {
+			continue
+		}
+		if err := s.restore(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore repairs some edges in a transaction of its own.
+func (s *Service) restore(ctx context.Context, part []graph.Triplet) error {
+	var found []facet.Edge
+	_, err := s.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+		m, err := readModel(ctx, tx.Query)
+		if err != nil {
+			return err
+		}
+		edges, err := facet.Read(ctx, tx.Query, part)
+		if err != nil {
+			return err
+		}
+		known, err := knownOf(ctx, tx.Query, edges, m.Reset)
+		if err != nil {
+			return err
+		}
+		if found = lost(edges, known); len(found) == 0 {
+			return nil
+		}
+		m.Batches++
+		alpha := m.alpha(s.Alpha)
+		batch := Batch{Number: m.Batches, Time: s.Now(), Entries: []Entry{{Kind: kindRepaired, Alpha: [2]float64{alpha, alpha}}}}
+		nquads := m.appendTo(nil)
+		for i, e := range found {
+			batch.Edges = append(batch.Edges, e.Triplet)
+			batch.Entries[0].Steps = append(batch.Entries[0].Steps, Change{i, graph.NeutralScore, e.Score, e.Updates})
+			nquads = e.AppendTo(nquads)
+		}
+		nquads, err = batch.appendTo(nquads, tx.StartTS())
+		if err != nil {
+			return err
+		}
+		_, err = tx.Set(ctx, nquads)
+		return err
+	})
+	if err == nil && len(found) > 0 {
+		repaired := make([]graph.Triplet, len(found))
+		for i, e := range found {
+			repaired[i] = e.Triplet
+		}
+		s.Changed(repaired)
+		s.Meter.Feedback(kindRepaired, len(found))
+		s.Log.Info("scores that edges had lost are given back", "edges", len(found))
+	}
+	return err
+}
