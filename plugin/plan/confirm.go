@@ -2,9 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
 
@@ -25,12 +27,25 @@ type Ends struct {
 	From, To []graph.UID
 }
 
+// NamesShown tells that the values of a Search block hold the nodes' names as they are, each
+// under its predicate.
+func (b *Block) NamesShown() bool {
+	for _, n := range b.Names {
+		if !slices.ContainsFunc(b.Field.Children, func(f *dql.Field) bool {
+			return f.Kind == dql.Predicate && f.Name == n && f.Alias == "" && f.Lang == "" && !f.Args.HasParens && len(f.Directives) == 0
+		}) {
+			return false
+		}
+	}
+	return len(b.Names) > 0
+}
+
 // Confirm is ReRead with what a search has gone by: the nodes' names under ConfirmNames, apart
-// because a name beside expand(_all_) is an error, and under ConfirmKey(i) what there is of
-// the i-th Ends.
+// because a name beside expand(_all_) is an error, and left out where NamesShown; and under
+// ConfirmKey(i) what there is of the i-th Ends.
 func (p *Plan) Confirm(b *Block, uids []graph.UID, ends []Ends) string {
 	var more strings.Builder
-	if len(b.Names) > 0 {
+	if len(b.Names) > 0 && !b.NamesShown() {
 		fmt.Fprintf(&more, "%s(func: %s) { %s: uid", ConfirmNames, UIDFunc(uids), UIDKey)
 		for i, n := range b.Names {
 			fmt.Fprintf(&more, " %s: <%s>", NameKey(i), n)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -109,7 +108,7 @@ func (c *command) exportScores(ctx context.Context, client *dgraph.Client, file 
 }
 
 func (c *command) importScores(ctx context.Context, client *dgraph.Client, file string) error {
-	var in io.Reader = c.In
+	in := c.In
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {

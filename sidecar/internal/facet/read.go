@@ -141,7 +141,7 @@ func spell(key string, raw json.RawMessage) (string, *doubt, error) {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return "", nil, err
 		}
-		if _, err := time.Parse(time.RFC3339Nano, s); err != nil {
+		if _, notTime := time.Parse(time.RFC3339Nano, s); notTime != nil {
 			return graph.Quote(s), nil, nil
 		}
 		return s, &doubt{key: key, text: graph.Quote(s), test: fmt.Sprintf("allofterms(%s, %s)", key, graph.Quote(s))}, nil

@@ -144,7 +144,7 @@ func (a *arena) await(url string) {
 		}
 		defer resp.Body.Close()
 		body, _ := io.ReadAll(resp.Body)
-		return resp.StatusCode == 200 && (strings.Contains(url, "6080") || !bytes.Contains(body, []byte("unhealthy")))
+		return resp.StatusCode == http.StatusOK && (strings.Contains(url, "6080") || !bytes.Contains(body, []byte("unhealthy")))
 	}, 2*time.Minute, 100*time.Millisecond, url)
 }
 

@@ -3,6 +3,7 @@ package grpcfront
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -272,6 +273,9 @@ func appendFacets(quad []byte, facets []mutation.Facet) ([]byte, error) {
 
 // passing tells errors that lie in the engine's state and not in the request.
 func passing(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
 		return true

@@ -82,6 +82,9 @@ func (f *Front) kept(r *http.Request, m mutation.Text, text string) (*http.Reque
 
 // passing tells errors that lie in the engine's state and not in the request.
 func passing(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
 		return true

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/mutation"
@@ -122,6 +124,22 @@ func TestAnswersThatCouldShowInternalStateAreStripped(t *testing.T) {
 			resp, got := send(t, http.MethodPost, f.URL+"/query", asDQL, c.query, "Accept-Encoding", "gzip")
 			require.Equal(t, "gzip", resp.Header.Get("Content-Encoding"))
 			require.Equal(t, zip(t, c.want), got)
+		})
+	}
+}
+
+func TestAMutationIsNotForwardedWhileTheEngineCannotBeAsked(t *testing.T) {
+	for name, err := range map[string]error{
+		"the engine is away":      status.Error(codes.Unavailable, "connection refused"),
+		"the engine is too slow":  context.DeadlineExceeded,
+		"the engine is not ready": errors.New("Please retry again, server is not ready to accept requests"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAlpha(t)
+			f := newKeepingFront(t, a.URL, &keeper{err: err})
+			_, body := send(t, http.MethodPost, f.URL+"/mutate?commitNow=true", "application/rdf", `{ set { <0x1> <follows> <0x2> . } }`)
+			require.Contains(t, body, `"errors"`)
+			require.Empty(t, a.got, "it would drop what was learned")
 		})
 	}
 }

@@ -252,19 +252,29 @@ func (q *query) confirm(ctx context.Context, b *plan.Block, g ResidentGraph, c *
 		}
 		c.rows[u] = row
 	}
-	for _, row := range items(data.Get(plan.ConfirmNames)) {
+	if b.NamesShown() {
+		c.called(data.Get("nodes"), b.Names)
+		return nil
+	}
+	keys := make([]string, len(b.Names))
+	for i := range keys {
+		keys[i] = plan.NameKey(i)
+	}
+	c.called(data.Get(plan.ConfirmNames), keys)
+	return nil
+}
+
+// called takes names from rows: of each the first of the keys that is there.
+func (c *confirmed) called(rows *render.Value, keys []string) {
+	for _, row := range items(rows) {
 		u, ok := uidOf(row)
-		if !ok {
-			continue
-		}
-		for i := range b.Names {
-			if name, has := row.Get(plan.NameKey(i)).Text(); has {
+		for i := 0; ok && i < len(keys); i++ {
+			if name, has := row.Get(keys[i]).Text(); has {
 				c.names[u] = name
 				break
 			}
 		}
 	}
-	return nil
 }
 
 // items are the members of a list, or the one object that stands in its place.

@@ -64,3 +64,21 @@ func TestTheLogKeepsToItsLevelAndForm(t *testing.T) {
 		})
 	}
 }
+
+func TestFeedbackIsCounted(t *testing.T) {
+	m := telemetry.New("v1")
+	m.Feedback("applied", 3)
+	m.Retrievals("stored", 2)
+	m.Backlog(7)
+	m.Batch(time.Millisecond)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/evorag/metrics", nil))
+	for _, line := range []string{
+		`dgraph_evorag_feedback_total{outcome="applied"} 3`,
+		`dgraph_evorag_retrievals_total{outcome="stored"} 2`,
+		`dgraph_evorag_feedback_backlog 7`,
+		`dgraph_evorag_feedback_batch_seconds_count 1`,
+	} {
+		require.Contains(t, w.Body.String(), line)
+	}
+}
