@@ -15,3 +15,10 @@ type Tx interface {
 	// Delete removes N-Quads; "<0x1> <pred> * ." removes all values.
 	Delete(ctx context.Context, nquads []byte) error
 }
+
+// Conditional is a mutation of an upsert: N-Quads to set where a condition over the query's
+// variables holds, such as "@if(eq(len(v), 0))".
+type Conditional struct {
+	If  string
+	Set []byte
+}

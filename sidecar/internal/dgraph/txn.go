@@ -46,6 +46,25 @@ func (c *Client) RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx)
 	return at, err
 }
 
+// Upsert runs a query and the mutations whose conditions hold, as one committed request: one
+// round trip. Aborts are retried until ctx ends. It returns the uids of the blank nodes of
+// those that were carried out, keyed without "_:".
+func (c *Client) Upsert(ctx context.Context, query string, mutations []graph.Conditional) (map[string]graph.UID, error) {
+	req := &api.Request{Query: query, CommitNow: true}
+	for _, m := range mutations {
+		req.Mutations = append(req.Mutations, &api.Mutation{Cond: m.If, SetNquads: m.Set})
+	}
+	var resp *api.Response
+	err := retry(ctx, aborted, func() (err error) {
+		resp, err = c.own.NewTxn().Do(ctx, req)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return uidsOf(resp)
+}
+
 // commitKey is where dgo, which keeps a commit's timestamp to itself, lets us look for it:
 // the context that it hands to the session.
 type commitKey struct{}
@@ -99,15 +118,7 @@ func (t *tx) Set(ctx context.Context, nquads []byte) (map[string]graph.UID, erro
 		return nil, err
 	}
 	t.at.StartTS = resp.GetTxn().GetStartTs()
-	uids := make(map[string]graph.UID, len(resp.GetUids()))
-	for name, text := range resp.GetUids() {
-		uid, err := graph.ParseUID(text)
-		if err != nil {
-			return nil, fmt.Errorf("the engine's answer to a mutation: %w", err)
-		}
-		uids[name] = uid
-	}
-	return uids, nil
+	return uidsOf(resp)
 }
 
 func (t *tx) Delete(ctx context.Context, nquads []byte) error {
@@ -144,4 +155,17 @@ func aborted(err error) bool {
 // busy tells the engine's "try later" answers to Alter, which have no status code of their own.
 func busy(err error) bool {
 	return aborted(err) || strings.Contains(strings.ToLower(err.Error()), "retry")
+}
+
+// uidsOf are the uids that a mutation gave to its blank nodes.
+func uidsOf(resp *api.Response) (map[string]graph.UID, error) {
+	uids := make(map[string]graph.UID, len(resp.GetUids()))
+	for name, text := range resp.GetUids() {
+		uid, err := graph.ParseUID(text)
+		if err != nil {
+			return nil, fmt.Errorf("the engine's answer to a mutation: %w", err)
+		}
+		uids[name] = uid
+	}
+	return uids, nil
 }

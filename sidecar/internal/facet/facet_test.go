@@ -3,6 +3,7 @@ package facet_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,6 +83,11 @@ func uid(t *testing.T, s string) graph.UID {
 
 func TestAScoreIsReadBackWithTheSameBits(t *testing.T) {
 	eng, c := client(t)
+	version, err := c.Version(t.Context())
+	require.NoError(t, err)
+	if strings.HasPrefix(version, "v24.") {
+		t.Skip("this engine prints floats with six decimals: scores are kept to 0.000001, and so are other float facets of a scored edge")
+	}
 	eng.Alter(t, "knows: [uid] .")
 	uids := eng.Mutate(t, "_:a <knows> _:b .")
 	edge := graph.Triplet{Head: uid(t, uids["a"]), Predicate: "knows", Object: uid(t, uids["b"])}

@@ -58,7 +58,43 @@ func Exist(ctx context.Context, query Query, triplets []graph.Triplet) (map[grap
 	return out, nil
 }
 
+// ReadBeside is Read together with a query of the caller's, in one round trip where the edges are
+// few enough. text ends with the brace of its last block and its own; no block of it may be called p0, p1
+// and so on. data is the answer to all of it.
+func ReadBeside(ctx context.Context, query Query, text string, triplets []graph.Triplet) (data []byte, edges map[graph.Triplet]Edge, err error) {
+	edges = make(map[graph.Triplet]Edge, len(triplets))
+	first := triplets[:min(len(triplets), chunk)]
+	beside := func(ctx context.Context, blocks string, _ map[string]string) ([]byte, error) {
+		end := strings.LastIndexByte(text, '}')
+		data, err = query(ctx, text[:end]+strings.TrimPrefix(blocks, "{\n"), nil)
+		return data, err
+	}
+	if len(first) == 0 {
+		data, err = query(ctx, text, nil)
+		return data, edges, err
+	}
+	doubts, err := readCertain(ctx, beside, first, edges)
+	if err == nil && len(doubts) > 0 {
+		err = settle(ctx, query, doubts, edges)
+	}
+	for part := range slices.Chunk(triplets[len(first):], chunk) {
+		if err == nil {
+			err = read(ctx, query, part, edges)
+		}
+	}
+	return data, edges, err
+}
+
 func read(ctx context.Context, query Query, triplets []graph.Triplet, out map[graph.Triplet]Edge) error {
+	doubts, err := readCertain(ctx, query, triplets, out)
+	if err != nil || len(doubts) == 0 {
+		return err
+	}
+	return settle(ctx, query, doubts, out)
+}
+
+// readCertain reads edges and gives back the facets whose types it can't tell.
+func readCertain(ctx context.Context, query Query, triplets []graph.Triplet, out map[graph.Triplet]Edge) ([]doubt, error) {
 	wanted := make(map[graph.Triplet]bool, len(triplets))
 	for _, t := range triplets {
 		wanted[t] = true
@@ -83,10 +119,7 @@ func read(ctx context.Context, query Query, triplets []graph.Triplet, out map[gr
 		doubts = append(doubts, unsure...)
 		return err
 	})
-	if err != nil || len(doubts) == 0 {
-		return err
-	}
-	return settle(ctx, query, doubts, out)
+	return doubts, err
 }
 
 // doubt is a facet whose type the JSON doesn't tell.
@@ -141,10 +174,11 @@ func spell(key string, raw json.RawMessage) (string, *doubt, error) {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return "", nil, err
 		}
-		if _, notTime := time.Parse(time.RFC3339Nano, s); notTime != nil {
-			return graph.Quote(s), nil, nil
+		quoted := graph.Quote(s)
+		if !looksLikeTime(s) {
+			return quoted, nil, nil
 		}
-		return s, &doubt{key: key, text: graph.Quote(s), test: fmt.Sprintf("allofterms(%s, %s)", key, graph.Quote(s))}, nil
+		return s, &doubt{key: key, text: quoted, test: fmt.Sprintf("allofterms(%s, %s)", key, quoted)}, nil
 	default:
 		f, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil {
@@ -156,6 +190,12 @@ func spell(key string, raw json.RawMessage) (string, *doubt, error) {
 		// 1e308 is no int: only floats compare with it.
 		return string(raw), &doubt{key: key, text: Float(f), test: fmt.Sprintf(`lt(%s, "1e308")`, key)}, nil
 	}
+}
+
+// looksLikeTime tells what Dgraph prints for a time.
+func looksLikeTime(s string) bool {
+	_, err := time.Parse(time.RFC3339Nano, s)
+	return err == nil
 }
 
 // settle asks which of the doubtful facets are of the less usual type.
@@ -173,11 +213,11 @@ func settle(ctx context.Context, query Query, doubts []doubt, out map[graph.Trip
 	for part := range slices.Chunk(kinds, 100) {
 		var text strings.Builder
 		for i, k := range part {
-			triplets := make([]graph.Triplet, len(at[k]))
-			for j, d := range at[k] {
-				triplets[j] = d.Triplet
+			g := group{predicate: k.predicate}
+			for _, d := range at[k] {
+				g.heads, g.objects = append(g.heads, d.Head), append(g.objects, d.Object)
 			}
-			text.WriteString(groups(triplets)[0].block("p"+strconv.Itoa(i), "@facets("+k.test+")"))
+			text.WriteString(g.block("p"+strconv.Itoa(i), "@facets("+k.test+")"))
 		}
 		err := ask(ctx, query, text.String(), func(block string, head graph.UID, o object) error {
 			i, err := strconv.Atoi(block[1:])
@@ -219,14 +259,21 @@ func ask(ctx context.Context, query Query, blocks string, each func(block string
 	if err != nil {
 		return err
 	}
-	var answer map[string][]struct {
-		UID   graph.UID       `json:"evorag.u"`
-		Edges json.RawMessage `json:"evorag.e"`
-	}
+	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return fmt.Errorf("the engine's answer about edges is not readable: %w", err)
 	}
-	for block, heads := range answer {
+	for block, raw := range answer {
+		if !ours(block) {
+			continue
+		}
+		var heads []struct {
+			UID   graph.UID       `json:"evorag.u"`
+			Edges json.RawMessage `json:"evorag.e"`
+		}
+		if err := json.Unmarshal(raw, &heads); err != nil {
+			return fmt.Errorf("the engine's answer about edges is not readable: %w", err)
+		}
 		for _, head := range heads {
 			objects, err := objectsOf(head.Edges)
 			if err != nil {
@@ -240,6 +287,11 @@ func ask(ctx context.Context, query Query, blocks string, each func(block string
 		}
 	}
 	return nil
+}
+
+// ours tells the blocks that group.block wrote: p and a number.
+func ours(block string) bool {
+	return len(block) > 1 && block[0] == 'p' && strings.Trim(block[1:], "0123456789") == ""
 }
 
 // objectsOf reads a list of far ends, or the one of a predicate that holds at most one.

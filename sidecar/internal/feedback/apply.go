@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,8 @@ type effect struct {
 	edges    []graph.Triplet
 }
 
-func readState(ctx context.Context, tx graph.Tx, lessons []lesson, rest []fate) (state, error) {
+// stateText is the query of readState for these ratings.
+func stateText(lessons []lesson, rest []fate) string {
 	var uids, keys []string
 	for _, l := range lessons {
 		uids = append(uids, l.uid)
@@ -43,10 +45,10 @@ func readState(ctx context.Context, tx graph.Tx, lessons []lesson, rest []fate) 
 	if len(uids) > 0 {
 		text = strings.Replace(text, "uid(0x1)", "uid("+strings.Join(uids, ", ")+")", 1)
 	}
-	data, err := tx.Query(ctx, text, nil)
-	if err != nil {
-		return state{}, err
-	}
+	return text
+}
+
+func readState(data []byte) (state, error) {
 	var answer struct {
 		Events []struct {
 			UID    string `json:"uid"`
@@ -245,11 +247,7 @@ func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*le
 	var done *ledger
 	var uids map[string]graph.UID
 	at, err := s.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
-		st, err := readState(ctx, tx, lessons, rest)
-		if err != nil {
-			return err
-		}
-		edges, err := facet.Read(ctx, tx.Query, st.concerned(lessons))
+		st, edges, err := s.readAll(ctx, tx, lessons, rest)
 		if err != nil {
 			return err
 		}
@@ -280,30 +278,38 @@ func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*le
 	return done, nil
 }
 
-// concerned lists every edge that the lessons, or taking back what they replace, may change.
-func (st state) concerned(lessons []lesson) []graph.Triplet {
-	seen := map[graph.Triplet]bool{}
-	var out []graph.Triplet
-	add := func(t graph.Triplet) {
-		if !seen[t] {
-			seen[t] = true
-			out = append(out, t)
+// readAll reads what decides and what may change. State and the lessons' own edges come with
+// one query; edges of ratings that are replaced, which only the state tells, with another.
+func (s *Service) readAll(ctx context.Context, tx graph.Tx, lessons []lesson, rest []fate) (st state, edges map[graph.Triplet]facet.Edge, err error) {
+	own := map[graph.Triplet]bool{}
+	for _, l := range lessons {
+		for _, step := range l.steps {
+			own[step.Triplet] = true
 		}
 	}
+	data, edges, err := facet.ReadBeside(ctx, tx.Query, stateText(lessons, rest), slices.Collect(maps.Keys(own)))
+	if err != nil {
+		return state{}, nil, err
+	}
+	if st, err = readState(data); err != nil {
+		return state{}, nil, err
+	}
+	var others []graph.Triplet
 	for _, l := range lessons {
-		if !toBeApplied(st.status[l.uid]) {
+		before, ok := st.applied[l.Key()]
+		if !ok || !toBeApplied(st.status[l.uid]) {
 			continue
 		}
-		for _, step := range l.steps {
-			add(step.Triplet)
-		}
-		if before, ok := st.applied[l.Key()]; ok {
-			for _, c := range before.entry.Steps {
-				add(before.edges[c.Edge])
+		for _, c := range before.entry.Steps {
+			if t := before.edges[c.Edge]; !own[t] {
+				own[t] = true
+				others = append(others, t)
 			}
 		}
 	}
-	return out
+	more, err := facet.Read(ctx, tx.Query, others)
+	maps.Copy(edges, more)
+	return st, edges, err
 }
 
 // nquads writes a batch; nothing where there is nothing to do.

@@ -14,7 +14,6 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/bench"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/facet"
-	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 )
 
 const benchEvents = 2000
@@ -94,9 +93,7 @@ func (c *cluster) bare(b *testing.B, retrievals []*graph.Retrieval) time.Duratio
 }
 
 func (c *cluster) rated(b *testing.B, retrievals []*graph.Retrieval) time.Duration {
-	tm := &timed{Store: c.Client, n: map[string]int{}, d: map[string]time.Duration{}}
-	s := c.start(b, func(o *feedback.Options) { o.Store = tm })
-	defer func() { for k, n := range tm.n { fmt.Println(k, n, tm.d[k]/time.Duration(n), tm.d[k]) } }()
+	s := c.start(b, nil)
 	defer s.stop()
 	for _, r := range retrievals {
 		s.Remember(r)

@@ -20,23 +20,54 @@ import (
 // them was under way. In Dgraph both succeed, and the edge is back: it is deleted again.
 const kindTakenOut = "taken out"
 
-// verify looks for edges that the last batches brought back to life. The state just before
-// a batch's commit tells: an edge that was there when the batch read it, and was not there then,
-// was deleted in between.
+// checked is what a check has found out: the batches that were looked at, and those that
+// could not be.
+type checked struct {
+	done []string
+	left []journaled
+	err  error
+}
+
+// verify looks for edges that the last batches brought back to life. It waits for the check
+// before it and leaves its own under way, beside the next batch. The state just before a
+// batch's commit tells: an edge that was there when the batch read it, and was not there
+// then, was deleted in between.
 func (s *Service) verify(ctx context.Context) error {
-	for len(s.unverified) > 0 {
-		b := s.unverified[0]
+	err := s.awaitCheck()
+	if len(s.unverified) == 0 {
+		return err
+	}
+	batches := s.unverified
+	s.unverified = nil
+	s.checking = make(chan checked, 1)
+	go func(to chan<- checked) { to <- s.check(ctx, batches) }(s.checking)
+	return err
+}
+
+// awaitCheck waits for the check that is under way.
+func (s *Service) awaitCheck() error {
+	if s.checking == nil {
+		return nil
+	}
+	c := <-s.checking
+	s.checking = nil
+	s.verified = append(s.verified, c.done...)
+	s.unverified = append(c.left, s.unverified...)
+	return c.err
+}
+
+func (s *Service) check(ctx context.Context, batches []journaled) (c checked) {
+	for i, b := range batches {
 		revived, err := s.revived(ctx, b)
 		if err == nil && len(revived) > 0 {
 			err = s.takeOut(ctx, revived)
 		}
 		if err != nil {
-			return fmt.Errorf("checking what a batch wrote: %w", err)
+			return checked{c.done, batches[i:], fmt.Errorf("checking what a batch wrote: %w", err)}
 		}
-		s.unverified = s.unverified[1:]
-		s.verified = append(s.verified, b.uid)
+		c.done = append(c.done, b.uid)
 	}
-	return nil
+	return c
 }
 
 func (s *Service) revived(ctx context.Context, b journaled) ([]graph.Triplet, error) {
@@ -133,7 +164,7 @@ func (s *Service) recover(ctx context.Context) {
 		left, err := s.unchecked(ctx)
 		if err == nil {
 			s.unverified = left
-			err = s.verify(ctx)
+			err = errors.Join(s.verify(ctx), s.awaitCheck())
 		}
 		if err == nil {
 			return
@@ -200,7 +231,7 @@ func (s *Service) commitOf(ctx context.Context, b journaled) (uint64, error) {
 
 // settle marks what was verified, where no batch did it.
 func (s *Service) settle(ctx context.Context) error {
-	if err := s.verify(ctx); err != nil || len(s.verified) == 0 {
+	if err := errors.Join(s.verify(ctx), s.awaitCheck()); err != nil || len(s.verified) == 0 {
 		return err
 	}
 	_, err := s.apply(ctx, nil, nil)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -43,6 +44,11 @@ func newCluster(t testing.TB) *cluster {
 	client, err := dgraph.Dial(dgraph.Options{Target: dgraph.Target{Addr: eng.GRPCAddr()}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	version, err := client.Version(t.Context())
+	require.NoError(t, err)
+	if strings.HasPrefix(version, "v24.") {
+		exactness = 1e-3
+	}
 	m, err := migrate.New(client, "test", time.Now)
 	require.NoError(t, err)
 	_, err = m.Up(t.Context())

@@ -78,13 +78,13 @@ func TestANewerRatingOfTheSameRaterReplacesTheOlderExactly(t *testing.T) {
 	onlyBob := scores()
 	rate(1, "ann")
 	rate(3, "ann")
-	require.InDeltaSlice(t, onlyBob, scores(), 1e-9)
+	require.InDeltaSlice(t, onlyBob, scores(), exactness)
 	rate(1, "ann")
 	rate(5, "ann") // without a response of its own the retrieval's is meant
 	twice := scores()
-	require.InDelta(t, 2*(onlyBob[0]-100), twice[0]-100, 1e-9)
+	require.InDelta(t, 2*(onlyBob[0]-100), twice[0]-100, exactness)
 	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 3, "rater": "ann"}), "applied")
-	require.InDeltaSlice(t, onlyBob, scores(), 1e-9)
+	require.InDeltaSlice(t, onlyBob, scores(), exactness)
 }
 
 func TestARatingWaitsForItsRetrieval(t *testing.T) {
@@ -439,7 +439,7 @@ func TestAScoreThatWasLostIsGivenBack(t *testing.T) {
 	again()
 	rate("bob") // a batch repairs what it meets
 	now, _ = c.score(t, fox)
-	require.InDelta(t, 2*(foxWas.Score-100), now.Score-100, 1e-9)
+	require.InDelta(t, 2*(foxWas.Score-100), now.Score-100, exactness)
 	require.Equal(t, 2, now.Updates)
 
 	// An edge that was gone for good begins anew.

@@ -12,7 +12,10 @@ import (
 	"github.com/evorag/dgraph-evorag/queries"
 )
 
-const inboxGroup = 256 // events stored in one transaction
+const (
+	inboxGroup = 256                  // events stored in one transaction
+	linger     = 2 * time.Millisecond // for more of them
+)
 
 // errClosed is returned for deliveries that come while the sidecar stops.
 var errClosed = errors.New("the sidecar is stopping; send it again")
@@ -82,13 +85,17 @@ func (b *inbox) run(ctx context.Context) {
 	}
 }
 
+// group takes along what is there, and what comes within linger: senders who have just got
+// their answer send the next.
 func (b *inbox) group(first *parcel) []*parcel {
 	group, events := []*parcel{first}, len(first.events)
+	patience := time.NewTimer(linger)
+	defer patience.Stop()
 	for events < inboxGroup {
 		select {
 		case p := <-b.queue:
 			group, events = append(group, p), events+len(p.events)
-		default:
+		case <-patience.C:
 			return group
 		}
 	}
@@ -114,53 +121,31 @@ func (b *inbox) write(ctx context.Context, group []*parcel) {
 	}
 }
 
+// commit stores each event whose id is not known yet. The ids are @upsert: of two requests
+// that store the same id one is aborted, and finds it known when it tries again.
 func (b *inbox) commit(ctx context.Context, group []*parcel) (stored, known int, err error) {
-	var ids []string
+	received := b.Now().UTC().Format(time.RFC3339Nano)
+	var query strings.Builder
+	var mutations []graph.Conditional
+	seen := map[string]bool{}
 	for _, p := range group {
 		for _, e := range p.events {
-			ids = append(ids, e.ID)
+			if seen[e.ID] {
+				known++
+				continue
+			}
+			seen[e.ID] = true
+			n := len(mutations)
+			fmt.Fprintf(&query, "  e%d as var(func: eq(evorag.feedback.id, %s))\n", n, graph.Quote(e.ID))
+			nquads, err := appendEvent(nil, fmt.Sprintf("_:e%d", n), e, received)
+			if err != nil {
+				return 0, 0, err
+			}
+			mutations = append(mutations, graph.Conditional{If: fmt.Sprintf("@if(eq(len(e%d), 0))", n), Set: nquads})
 		}
 	}
-	_, err = b.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
-		data, err := tx.Query(ctx, listed("feedback_known", ids), nil)
-		if err != nil {
-			return err
-		}
-		var answer struct {
-			Known []struct {
-				ID string `json:"id"`
-			} `json:"known"`
-		}
-		if err := json.Unmarshal(data, &answer); err != nil {
-			return fmt.Errorf("reading known deliveries: %w", err)
-		}
-		seen := map[string]bool{}
-		for _, k := range answer.Known {
-			seen[k.ID] = true
-		}
-		stored, known = 0, 0
-		received := b.Now().UTC().Format(time.RFC3339Nano)
-		var nquads []byte
-		for _, p := range group {
-			for _, e := range p.events {
-				if seen[e.ID] {
-					known++
-					continue
-				}
-				seen[e.ID] = true
-				if nquads, err = appendEvent(nquads, fmt.Sprintf("_:e%d", stored), e, received); err != nil {
-					return err
-				}
-				stored++
-			}
-		}
-		if stored == 0 {
-			return nil
-		}
-		_, err = tx.Set(ctx, nquads)
-		return err
-	})
-	return stored, known, err
+	uids, err := b.Store.Upsert(ctx, "{\n"+query.String()+"}", mutations)
+	return len(uids), known + len(mutations) - len(uids), err
 }
 
 func appendEvent(b []byte, subject string, e Event, received string) ([]byte, error) {

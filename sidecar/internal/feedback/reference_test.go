@@ -13,6 +13,10 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 )
 
+// exactness is how far two scores may lie apart that should be the same. Engines of v24 print
+// six decimals.
+var exactness = 1e-9
+
 type reader interface {
 	Read(ctx context.Context, text string, vars map[string]string) ([]byte, error)
 }
@@ -135,14 +139,14 @@ func requireReference(t testing.TB, c reader) (applied int) {
 	require.NoError(t, err)
 	for _, e := range edges {
 		if is, there := got[e]; there {
-			require.InDelta(t, scores[e], is.Score, 1e-9, "%v", e)
+			require.InDelta(t, scores[e], is.Score, exactness, "%v", e)
 			require.Equal(t, counts[e], is.Updates, "%v", e)
 		}
 	}
 	var model struct{ M []struct{ Alpha float64 } }
 	read(t, c, `{ m(func: has(evorag.model.name)) { alpha: evorag.model.alpha } }`, &model)
 	if len(seen) > 0 {
-		require.InDelta(t, alpha, model.M[0].Alpha, 1e-9)
+		require.InDelta(t, alpha, model.M[0].Alpha, exactness)
 	}
 	return len(seen)
 }

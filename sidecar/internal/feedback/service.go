@@ -18,6 +18,9 @@ type Store interface {
 	// runs again then. It tells the timestamps of what was committed.
 	RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (graph.Txn, error)
 	OwnQuery(ctx context.Context, call graph.Call) (graph.Answer, error)
+	// Upsert runs a query and the mutations whose conditions hold, as one committed request,
+	// and gives the uids of the blank nodes of those that were carried out.
+	Upsert(ctx context.Context, query string, mutations []graph.Conditional) (map[string]graph.UID, error)
 }
 
 // IDs checks retrieval ids. The error is about a forged one.
@@ -79,7 +82,8 @@ type Service struct {
 	bucket     bucket
 	backlog    atomic.Int64
 	alpha      atomic.Pointer[float64] // the learned one; nil: none yet
-	unverified []journaled             // the worker's own
+	unverified []journaled             // batches that are to be checked, the worker's own
+	checking   chan checked            // the check that is under way, nil: none; the worker's own
 	verified   []string                // batches to be marked checked, the worker's own
 	failures   map[string]int          // of ratings by uid, the worker's own
 }

@@ -24,6 +24,7 @@ func (s *Service) work(ctx context.Context) {
 	defer every.Stop()
 	var looked time.Time // at what waits
 	s.recover(ctx)
+	defer func() { _ = s.awaitCheck() }()
 	for {
 		select {
 		case <-ctx.Done():

@@ -76,8 +76,16 @@ func (c *cluster) hold(t testing.TB) (*cluster, *held) {
 // same asks both ways and wants one answer.
 func same(t *testing.T, resident, onDemand *cluster, text string, vars ...string) *graph.Retrieval {
 	t.Helper()
+	return sameBut(t, func(*graph.Retrieval) {}, resident, onDemand, text, vars...)
+}
+
+// sameBut wants one answer after both have been changed.
+func sameBut(t *testing.T, change func(*graph.Retrieval), resident, onDemand *cluster, text string, vars ...string) *graph.Retrieval {
+	t.Helper()
 	gotData, got := resident.query(t, text, vars...)
 	wantData, want := onDemand.query(t, text, vars...)
+	change(got)
+	change(want)
 	require.Equal(t, graph.CacheOff, want.Cache.Mode)
 	trips := got.Timings.RoundTrips
 	for _, r := range []*graph.Retrieval{got, want} {
@@ -172,8 +180,17 @@ func TestWhatChangedSinceTheGraphWasReadNeverShows(t *testing.T) {
 		case 2: // lowered: an edge that rises unseen is found when the cache hears of it
 			c.set(t, nquad+fmt.Sprintf(" (evorag.score=%.2f) .", edge.Score/2))
 		}
-		same(t, resident, c, text, "$q", "queen of the north")
+		sameBut(t, withoutTotals, resident, c, text, "$q", "queen of the north")
 		require.Contains(t, h.changed, edge.Triplet, "the cache is told")
+	}
+}
+
+// withoutTotals leaves out how many instances a bundle has besides those shown: they are not
+// read again, so their number is that of the graph in memory.
+func withoutTotals(r *graph.Retrieval) {
+	r.Context = ""
+	for i := range r.Results {
+		r.Results[i].Total = 0
 	}
 }
 

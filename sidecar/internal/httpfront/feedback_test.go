@@ -1,0 +1,65 @@
+package httpfront_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/sidecar/internal/httpfront"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
+)
+
+// learning says which of its services was called.
+type learning struct{}
+
+func (learning) Receive(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "receive") }
+func (learning) ShowRating(w http.ResponseWriter, _ *http.Request) {
+	_, _ = io.WriteString(w, "rating")
+}
+func (learning) Explain(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "explain") }
+func (learning) ShowRetrieval(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.WriteString(w, "retrieval "+r.URL.Path)
+}
+
+func TestAnybodyMayRateButOnlyAdministratorsSeeWhatOthersAsked(t *testing.T) {
+	a := newAlpha(t)
+	u, err := url.Parse(a.URL)
+	require.NoError(t, err)
+	front := func(admins string) *httptest.Server {
+		s := httptest.NewServer(httpfront.New(httpfront.Options{
+			Alpha: u, Ranker: &ranker{}, Feedback: learning{}, Metrics: telemetry.New("test"), QueryBytes: 4096,
+			AdminNetworks: []netip.Prefix{netip.MustParsePrefix(admins)},
+		}))
+		t.Cleanup(s.Close)
+		return s
+	}
+	ours, others := front("127.0.0.0/8"), front("10.0.0.0/8")
+	for _, c := range []struct {
+		method, path, want string
+		open               bool
+	}{
+		{http.MethodPost, "/evorag/v1/feedback", "receive", true},
+		{http.MethodGet, "/evorag/v1/feedback/status?id=x", "rating", false},
+		{http.MethodGet, "/evorag/v1/edges/explain?head=0x1", "explain", false},
+		{http.MethodGet, "/evorag/v1/retrievals/AQ", "retrieval /evorag/v1/retrievals/AQ", false},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			_, body := send(t, c.method, ours.URL+c.path, "application/json", "")
+			require.Equal(t, c.want, body)
+			resp, body := send(t, c.method, others.URL+c.path, "application/json", "")
+			if c.open {
+				require.Equal(t, c.want, body)
+				return
+			}
+			require.Equal(t, http.StatusForbidden, resp.StatusCode, body)
+		})
+	}
+	resp, _ := send(t, http.MethodGet, ours.URL+"/evorag/v1/feedback", "application/json", "")
+	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
+	require.Empty(t, a.got, "nothing of it reaches the alpha")
+}
