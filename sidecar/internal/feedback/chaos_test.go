@@ -43,7 +43,13 @@ type arena struct {
 	http, grpc string
 
 	mu             sync.Mutex
-	alpha, sidecar *exec.Cmd
+	alpha, sidecar *child
+}
+
+// child is a process with the one goroutine that waits for its end.
+type child struct {
+	*os.Process
+	ended chan struct{}
 }
 
 func newArena(t *testing.T) *arena {
@@ -57,7 +63,7 @@ func newArena(t *testing.T) *arena {
 	}
 	a.http, a.grpc = fmt.Sprintf("127.0.0.1:%d", a.offset+10080), fmt.Sprintf("127.0.0.1:%d", a.offset+10090)
 	zero := a.start("zero", a.dgraph, "zero", "--my=localhost:"+strconv.Itoa(a.offset+5080), "-o", strconv.Itoa(a.offset), "--wal", "zw")
-	t.Cleanup(func() { a.kill(&a.sidecar); a.kill(&a.alpha); stop(zero) })
+	t.Cleanup(func() { a.kill(&a.sidecar); a.kill(&a.alpha); zero.stop() })
 	a.await("http://127.0.0.1:" + strconv.Itoa(a.offset+6080) + "/health")
 	a.startAlpha()
 	a.startSidecar()
@@ -75,7 +81,7 @@ func free(ports ...int) bool {
 	return true
 }
 
-func (a *arena) start(name, bin string, args ...string) *exec.Cmd {
+func (a *arena) start(name, bin string, args ...string) *child {
 	log, err := os.OpenFile(filepath.Join(a.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(a.t, err)
 	defer log.Close()
@@ -84,21 +90,23 @@ func (a *arena) start(name, bin string, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), "DGRAPH_EVORAG_RETRIEVAL_KEY_FILE="+filepath.Join(a.dir, "key"), "DGRAPH_EVORAG_FEEDBACK_WAIT=100ms",
 		"DGRAPH_EVORAG_FEEDBACK_QUEUE=100000", "DGRAPH_EVORAG_CACHE_MODE=off")
 	require.NoError(a.t, cmd.Start())
-	return cmd
+	c := &child{cmd.Process, make(chan struct{})}
+	go func() { defer close(c.ended); _ = cmd.Wait() }()
+	return c
 }
 
-func stop(cmd *exec.Cmd) {
-	_ = cmd.Process.Signal(syscall.SIGKILL)
-	_ = cmd.Wait()
+func (c *child) stop() {
+	_ = c.Signal(syscall.SIGKILL)
+	<-c.ended
 }
 
 // kill ends a process at once, wherever it is.
-func (a *arena) kill(cmd **exec.Cmd) {
+func (a *arena) kill(c **child) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if *cmd != nil {
-		stop(*cmd)
-		*cmd = nil
+	if *c != nil {
+		(*c).stop()
+		*c = nil
 	}
 }
 
@@ -115,18 +123,16 @@ func (a *arena) startAlpha() {
 func (a *arena) startSidecar() {
 	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) {
-		cmd := a.start("sidecar", a.evorag, "serve", "--dgraph", "127.0.0.1:"+strconv.Itoa(a.offset+9080), "--http", a.http, "--grpc", a.grpc)
-		ended := make(chan struct{})
-		go func() { defer close(ended); _ = cmd.Wait() }()
+		c := a.start("sidecar", a.evorag, "serve", "--dgraph", "127.0.0.1:"+strconv.Itoa(a.offset+9080), "--http", a.http, "--grpc", a.grpc)
 		for up := false; !up; {
 			select {
-			case <-ended:
+			case <-c.ended:
 				up = true // gone: the alpha was away, try again
 			case <-time.After(50 * time.Millisecond):
 				if resp, err := http.Get("http://" + a.http + "/evorag/v1/status"); err == nil {
 					resp.Body.Close()
 					a.mu.Lock()
-					a.sidecar = cmd
+					a.sidecar = c
 					a.mu.Unlock()
 					return
 				}
