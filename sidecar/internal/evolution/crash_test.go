@@ -152,14 +152,14 @@ func TestARunSurvivesTheDeathOfTheEngine(t *testing.T) {
 	dir := t.TempDir()
 	first, err := engine.Start(t.Context(), engine.Options{Bin: enginetest.Bin(t), DataDir: dir})
 	require.NoError(t, err)
-	c := fill(t, &enginetest.Engine{Engine: first})
-	before := c.state(t)
 	kill := sync.OnceFunc(func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = first.Stop(now) // at once: SIGKILL
 	})
 	defer kill()
+	c := fill(t, &enginetest.Engine{Engine: first})
+	before := c.state(t)
 	batches := 0
 	_, err = c.runner(t, func(o *evolution.Options) {
 		o.Step = func(step string) {
