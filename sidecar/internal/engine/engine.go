@@ -37,7 +37,7 @@ type Options struct {
 	// StartTimeout bounds Start; 0: five minutes, since an alpha may replay a long log.
 	StartTimeout time.Duration
 	// StopGrace is how long the alpha may take to end by itself; 0: 10 seconds. It usually takes
-	// one, but v25.4.0 may never end after a drop_all.
+	// one; v25.4.0 was seen to hang there.
 	StopGrace time.Duration
 }
 

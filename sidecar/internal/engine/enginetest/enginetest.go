@@ -125,7 +125,7 @@ func Start(t testing.TB, o engine.Options) *Engine {
 	return e
 }
 
-// stop takes a kill for an end: v25.4.0's alpha may hang in it after a drop_all.
+// stop takes a kill for an end: v25.4.0's alpha was seen to hang in it (docs/DGRAPH.md).
 func stop(ctx context.Context, e *engine.Engine) error {
 	if err := e.Stop(ctx); !errors.Is(err, engine.ErrKilled) {
 		return err
