@@ -4,6 +4,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -56,6 +57,10 @@ type Contribution struct {
 
 // Neutral is the contribution of an edge that feedback never touched.
 func Neutral() Contribution { return Contribution{Score: NeutralScore} }
+
+// RoundScore gives a raw score as it is kept: in steps of a millionth of a point. Dgraph before
+// v25 prints no more decimals, so only such scores are read back there as they were written.
+func RoundScore(raw float64) float64 { return math.Round(raw*1e6) / 1e6 }
 
 // Sc is the normalised contribution raw/200, in [0,1]. The span is fixed (see docs/METHOD.md).
 func (c Contribution) Sc() float64 { return c.Score / MaxScore }

@@ -21,7 +21,7 @@ var shortcuts = map[string]string{
 	"alien evorag.shortcut beach":   "evorag.label=produced_by, founded_by, born_in evorag.run=RUN evorag.score=162",
 	"alien evorag.shortcut hill":    "evorag.label=produced_by, founded_by evorag.run=RUN evorag.score=157.75",
 	"weaver evorag.shortcut studio": "evorag.label=starred_in, produced_by evorag.run=RUN evorag.score=157.5",
-	"weaver evorag.shortcut hill":   "evorag.label=starred_in, produced_by, founded_by evorag.run=RUN evorag.score=156.83333333333334",
+	"weaver evorag.shortcut hill":   "evorag.label=starred_in, produced_by, founded_by evorag.run=RUN evorag.score=156.833333",
 	"aliens evorag.shortcut alien":  "evorag.label=starred_in (of), starred_in evorag.run=RUN evorag.score=153",
 }
 
@@ -197,4 +197,27 @@ func (l *labeler) Label(_ context.Context, path string) (string, error) {
 	}
 	l.failed++
 	return "", errors.New("no answer")
+}
+
+func TestARunsOwnScoresAreNotTakenForLaterFeedback(t *testing.T) {
+	c := start(t)
+	require.NoError(t, c.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error {
+		_, err := tx.Set(ctx, fmt.Appendf(nil, "<%s> <owned_by> <%s> (evorag.score=60.0, evorag.n=4, evorag.low=2, evorag.hidden=true, until=2019) .", c.uids["studio"], c.uids["fox"]))
+		return err
+	}))
+	r := c.runner(t, func(o *evolution.Options) { o.Rules.Decay = 1.0 / 7 })
+	export := c.export(t)
+	for range 3 {
+		_, err := r.Run(t.Context(), nil)
+		require.NoError(t, err)
+	}
+	require.Contains(t, strings.Join(c.state(t), "\n"), "studio owned_by fox evorag.hidden=true evorag.low=2 evorag.n=4 evorag.score=74.810496 until=2019", "100 - 40*(6/7)^3")
+	for range 3 {
+		runs, err := r.List(t.Context(), 10)
+		require.NoError(t, err)
+		i := slices.IndexFunc(runs, func(r evolution.Run) bool { return r.State == evolution.Done })
+		_, err = r.Undo(t.Context(), runs[i].ID, false)
+		require.NoError(t, err)
+	}
+	require.Equal(t, export, c.export(t))
 }

@@ -221,6 +221,7 @@ func (r *Runner) taken(ctx context.Context, query facet.Query, schema graph.Sche
 func (r *Runner) changes(ctx context.Context, query facet.Query, set evolve.Changeset) ([]Change, error) {
 	var out []Change
 	for _, c := range set.Changes {
+		c.After.Score = graph.RoundScore(c.After.Score)
 		out = append(out, Change{Kind: EdgeChange, Triplet: c.Triplet, Before: new(c.Before), After: new(c.After), Why: c.Why})
 	}
 	for _, s := range set.Removed {
@@ -239,7 +240,7 @@ func (r *Runner) changes(ctx context.Context, query facet.Query, set evolve.Chan
 	}
 	for i, s := range set.Shortcuts {
 		out = append(out, Change{
-			Kind: NewShortcut, Triplet: s.Triplet(), After: &graph.Contribution{Score: s.Score},
+			Kind: NewShortcut, Triplet: s.Triplet(), After: &graph.Contribution{Score: graph.RoundScore(s.Score)},
 			Label: texts[i], Via: s.Path.String(),
 		})
 	}

@@ -70,6 +70,7 @@ func (j judge) settleEdge(c Change, now present) Change {
 		return c
 	}
 	after, why := j.Rules.Fate(j.Thresholds, evolve.Edge{Triplet: e.Triplet, Contribution: e.Contribution}, j.Run)
+	after.Score = graph.RoundScore(after.Score)
 	if why == evolve.Hide && c.Why != evolve.Hide { // more than the plan may hide
 		after.Hidden, why = false, evolve.Low
 	}
@@ -98,7 +99,7 @@ func (j judge) settleShortcut(c Change, now present) Change {
 	if j.Rules.Average && average <= j.Thresholds.High || !j.Rules.Average && !all {
 		return c.drop("its path is not good any more")
 	}
-	c.After = &graph.Contribution{Score: average}
+	c.After = &graph.Contribution{Score: graph.RoundScore(average)}
 	return c
 }
 
@@ -151,7 +152,7 @@ func restore(c Change, now present, keep bool) (back Change, why string, later b
 	}
 	after := *c.Before
 	after.Updates = e.Updates
-	after.Score = min(max(e.Score-(was.Score-c.Before.Score), 0), graph.MaxScore)
+	after.Score = graph.RoundScore(min(max(e.Score-(was.Score-c.Before.Score), 0), graph.MaxScore))
 	back.Before, back.After = new(e.Contribution), &after
 	return back, refused(keep, name+" was rated"), false
 }
