@@ -23,6 +23,9 @@ type Thresholds struct {
 	Enough  bool    `json:"enough"`   // there are Rules.MinTouched of them: triplets are judged
 }
 
+// Thresholds are the lines that a run over the snapshot would draw.
+func (r Rules) Thresholds(s Snapshot) Thresholds { return thresholds(s, r) }
+
 // thresholds draws the lines over the touched triplets or, with Rules.All, over all of the
 // graph: those outside the snapshot stand at 100. sigma is the population's.
 func thresholds(s Snapshot, r Rules) Thresholds {

@@ -208,7 +208,7 @@ func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.
 	}
 	ranker := counted{p, metrics}
 	s.push("HTTP front", drainTime, serveHTTP(httpL, encryption, httpfront.New(httpfront.Options{
-		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: p, Feedback: learning, Evolution: evolving, Metrics: metrics, AdminNetworks: networks, QueryBytes: cfg.Limit.QueryBytes,
+		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: p, Feedback: learning, Evolution: evolving, Metrics: metrics, AdminNetworks: networks, AdminToken: cfg.Access.Token, QueryBytes: cfg.Limit.QueryBytes,
 		Version: o.Version, Altered: altered, Wrote: wrote, Log: o.Log,
 	}), o.Log, failed))
 	s.push("gRPC front", drainTime, serveGRPC(grpcL, grpcfront.New(grpcfront.Options{

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,32 @@ type Login struct {
 type Access struct {
 	// AdminNetworks may call /alter, /admin and /login: networks like 10.0.0.0/8 or addresses.
 	AdminNetworks []string `yaml:"admin_networks"`
+
+	// TokenFile holds the administrators' token, at least 16 letters. Who sends it, as
+	// Authorization: Bearer, may use the administrative services under /evorag from anywhere.
+	TokenFile string `yaml:"token_file"`
+	Token     string `yaml:"-"` // comes from TokenFile or DGRAPH_EVORAG_ACCESS_TOKEN
+}
+
+// leastToken is the length from which on a token is not guessed.
+const leastToken = 16
+
+// readSecret reads the token.
+func (a *Access) readSecret() error {
+	if a.TokenFile != "" {
+		b, err := os.ReadFile(a.TokenFile)
+		if err != nil {
+			return fmt.Errorf("access.token_file: %w", err)
+		}
+		a.Token = strings.TrimSpace(string(b))
+		if a.Token == "" {
+			return fmt.Errorf("access.token_file %s holds no token; make one with: head -c 32 /dev/urandom | base64", a.TokenFile)
+		}
+	}
+	if a.Token != "" && len(a.Token) < leastToken {
+		return fmt.Errorf("the token of access.token_file has %d letters; write at least %d", len(a.Token), leastToken)
+	}
+	return nil
 }
 
 // Ranking holds what @evorag uses where an argument is left out.

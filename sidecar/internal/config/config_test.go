@@ -76,6 +76,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		"a missing key of a model":     {flags: map[string]string{"llm.api_key_file": "/nope"}, want: `llm.api_key_file: open /nope`},
 		"a format nobody knows":        {flags: map[string]string{"llm.response_format": "xml"}, want: `llm.response_format is "xml"; write json_schema, json_object or text`},
 		"a judge without a model":      {flags: map[string]string{"judge.share": "0.1"}, want: `judge.share is "0.1"; write 0, or set llm.base_url and llm.model`},
+		"a missing token file":         {flags: map[string]string{"access.token_file": "/nope"}, want: `access.token_file: open /nope`},
+		"a token that is guessed":      {env: map[string]string{"DGRAPH_EVORAG_ACCESS_TOKEN": "short"}, want: `the token of access.token_file has 5 letters; write at least 16`},
 		"a password in a bad address":  {flags: map[string]string{"dgraph": "dgraph://u:secret@:1"}, want: `dgraph is "dgraph://…@:1"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +108,16 @@ func TestPasswordsComeFromFileOrEnvironmentAndAreNeverPrinted(t *testing.T) {
 	c, err = config.Load(config.Sources{Flags: map[string]string{"login.user": "groot", "login.password_file": file, "dgraph": "dgraph://u:hush@h:9080"}})
 	require.NoError(t, err)
 	require.Equal(t, "from file", c.Login.Password)
+
+	c, err = config.Load(config.Sources{Env: env(map[string]string{"DGRAPH_EVORAG_ACCESS_TOKEN": "from the environment"})})
+	require.NoError(t, err)
+	require.Equal(t, "from the environment", c.Access.Token)
+	c, err = config.Load(config.Sources{
+		Flags: map[string]string{"access.token_file": write(t, "token", "hush hush hush hush\n"), "login.user": "groot", "login.password_file": file, "dgraph": "dgraph://u:hush@h:9080"},
+		Env:   env(map[string]string{"DGRAPH_EVORAG_ACCESS_TOKEN": "from the environment"}),
+	})
+	require.NoError(t, err)
+	require.Equal(t, "hush hush hush hush", c.Access.Token, "the file is the later")
 
 	text, err := c.YAML()
 	require.NoError(t, err)

@@ -48,6 +48,7 @@ func Load(s Sources) (Config, error) {
 		}
 		c.Login.Password = s.Env(EnvPrefix + "LOGIN_PASSWORD")
 		c.LLM.APIKey = s.Env(EnvPrefix + "LLM_API_KEY")
+		c.Access.Token = s.Env(EnvPrefix + "ACCESS_TOKEN")
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.Flags)) {
 		if err := c.Set(path, s.Flags[path]); err != nil {
@@ -82,6 +83,9 @@ func (c *Config) readSecrets() error {
 			return fmt.Errorf("retrieval_key_file: %w", err)
 		}
 		c.RetrievalKey = bytes.TrimRight(b, "\r\n")
+	}
+	if err := c.Access.readSecret(); err != nil {
+		return err
 	}
 	return c.Feedback.readSecrets()
 }

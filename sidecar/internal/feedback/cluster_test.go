@@ -168,15 +168,21 @@ func (c *cluster) start(t testing.TB, change func(*feedback.Options)) *sidecar {
 	return s
 }
 
-// send posts JSON from this machine.
-func (s *sidecar) send(body any, header ...string) *httptest.ResponseRecorder {
+// request is a post of JSON from an address.
+func request(body any, from string) *http.Request {
 	raw, ok := body.([]byte)
 	if !ok {
 		raw, _ = json.Marshal(body)
 	}
 	r := httptest.NewRequest(http.MethodPost, "/evorag/v1/feedback", bytes.NewReader(raw))
-	r.RemoteAddr = "127.0.0.1:1234"
+	r.RemoteAddr = from
 	r.Header.Set("Content-Type", "application/json")
+	return r
+}
+
+// send posts JSON from this machine.
+func (s *sidecar) send(body any, header ...string) *httptest.ResponseRecorder {
+	r := request(body, "127.0.0.1:1234")
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

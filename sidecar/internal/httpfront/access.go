@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"crypto/subtle"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -35,8 +36,21 @@ func withCORS(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// isAdmin tells whether the peer is in AdminNetworks. Forwarding headers are not believed.
+// isAdmin tells whether the peer is in AdminNetworks, where forwarding headers are not believed,
+// or shows the administrators' token to a service of our own. The alpha's services are not
+// opened by it: their callers have Dgraph's own ways to say who they are.
 func (f *Front) isAdmin(r *http.Request) bool {
+	return f.isNear(r) || strings.HasPrefix(r.URL.Path, "/evorag/") && f.hasToken(r)
+}
+
+// hasToken tells a request with the administrators' token.
+func (f *Front) hasToken(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return f.AdminToken != "" && strings.EqualFold(scheme, "bearer") &&
+		subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(f.AdminToken)) == 1
+}
+
+func (f *Front) isNear(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return false
@@ -72,11 +86,12 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 	writeFault(w, http.StatusNotFound, fault{Message: r.URL.Path + " is not served here", code: codeError})
 }
 
-func refuseAdmin(w http.ResponseWriter, r *http.Request) {
-	writeFault(w, http.StatusForbidden, fault{
-		Message: "unauthorized ip address: " + r.RemoteAddr + "; " + r.URL.Path + " is open to access.admin_networks only",
-		code:    codeUnauthorized,
-	})
+func (f *Front) refuseAdmin(w http.ResponseWriter, r *http.Request) {
+	text := "unauthorized ip address: " + r.RemoteAddr + "; " + r.URL.Path + " is open to access.admin_networks only"
+	if f.AdminToken != "" && strings.HasPrefix(r.URL.Path, "/evorag/") {
+		text += ", and to who sends the token of access.token_file as Authorization: Bearer"
+	}
+	writeFault(w, http.StatusForbidden, fault{Message: text, code: codeUnauthorized})
 }
 
 func wrongMethod(w http.ResponseWriter, r *http.Request, methods []string) {

@@ -31,16 +31,19 @@ type Ranker interface {
 
 // Feedback takes ratings, and shows what was rated and learned.
 type Feedback interface {
-	Receive(w http.ResponseWriter, r *http.Request)       // the webhook
-	ShowRating(w http.ResponseWriter, r *http.Request)    // what became of a delivery
-	ShowRetrieval(w http.ResponseWriter, r *http.Request) // by the last part of the path
-	Explain(w http.ResponseWriter, r *http.Request)       // the history of one edge
+	Receive(w http.ResponseWriter, r *http.Request)        // the webhook
+	ReceiveTrusted(w http.ResponseWriter, r *http.Request) // the same for an administrator, who signs nothing
+	List(w http.ResponseWriter, r *http.Request)           // what came, the newest first
+	ShowRating(w http.ResponseWriter, r *http.Request)     // what became of a delivery
+	ShowRetrieval(w http.ResponseWriter, r *http.Request)  // by the last part of the path
+	Explain(w http.ResponseWriter, r *http.Request)        // the history of one edge
 }
 
 // Evolution evolves the graph on request, and shows and undoes runs.
 type Evolution interface {
 	ServeRuns(w http.ResponseWriter, r *http.Request)
 	ServeRun(prefix string) http.HandlerFunc // by what follows the prefix in the path
+	ServeScores(w http.ResponseWriter, r *http.Request)
 }
 
 // What the paths of one retrieval and of one run begin with.
@@ -60,7 +63,8 @@ type Options struct {
 	Feedback      Feedback  // nil: ratings are not taken
 	Evolution     Evolution // nil: there is nothing to run
 	Metrics       *telemetry.Metrics
-	AdminNetworks []netip.Prefix // may call /alter, /admin and /login
+	AdminNetworks []netip.Prefix // may call /alter, /admin, /login and the administrative services
+	AdminToken    string         // who sends it may call the administrative services from anywhere; empty: there is none
 	QueryBytes    int64          // largest body, decompressed, that is looked into
 	Version       string         // shown by /evorag/v1/status
 	Altered       func()         // called after each call that may have changed the schema
@@ -82,7 +86,7 @@ type Front struct {
 type route struct {
 	handle  http.HandlerFunc
 	methods []string
-	admin   bool // for AdminNetworks only
+	admin   bool // for administrators only
 }
 
 // New makes the front of one alpha. It opens no connection yet.
@@ -139,16 +143,27 @@ func (f *Front) table() map[string]route {
 		"/evorag/metrics":   {handle: f.metrics, methods: []string{http.MethodGet}},
 	}
 	if f.Feedback != nil {
-		routes["/evorag/v1/feedback"] = route{handle: f.Feedback.Receive, methods: []string{http.MethodPost}}
+		routes["/evorag/v1/feedback"] = route{handle: f.rate, methods: []string{http.MethodPost}}
+		routes["/evorag/v1/feedback/inbox"] = route{handle: f.Feedback.List, methods: []string{http.MethodGet}, admin: true}
 		routes["/evorag/v1/feedback/status"] = route{handle: f.Feedback.ShowRating, methods: []string{http.MethodGet}, admin: true}
 		routes["/evorag/v1/edges/explain"] = route{handle: f.Feedback.Explain, methods: []string{http.MethodGet}, admin: true}
 		routes[retrievals] = route{handle: f.Feedback.ShowRetrieval, methods: []string{http.MethodGet}, admin: true}
 	}
 	if f.Evolution != nil {
 		routes["/evorag/v1/runs"] = route{handle: withCORS(f.Evolution.ServeRuns), methods: []string{http.MethodGet, http.MethodPost}, admin: true}
+		routes["/evorag/v1/scores"] = route{handle: withCORS(f.Evolution.ServeScores), methods: []string{http.MethodGet}, admin: true}
 		routes[runs] = route{handle: withCORS(f.Evolution.ServeRun(runs)), methods: []string{http.MethodGet, http.MethodPost}, admin: true}
 	}
 	return routes
+}
+
+// rate takes a rating. Who shows the administrators' token signs nothing.
+func (f *Front) rate(w http.ResponseWriter, r *http.Request) {
+	if f.hasToken(r) {
+		f.Feedback.ReceiveTrusted(w, r)
+		return
+	}
+	f.Feedback.Receive(w, r)
 }
 
 // alter forwards what may change the schema. Altered runs before the caller hears that it
@@ -183,7 +198,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		path = "other" // one label for all: paths come from outside
 		notFound(seen, r)
 	case rt.admin && r.Method != http.MethodOptions && !f.isAdmin(r):
-		refuseAdmin(seen, r)
+		f.refuseAdmin(seen, r)
 	case !rt.takes(r.Method):
 		wrongMethod(seen, r, rt.methods)
 	default:
