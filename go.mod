@@ -16,7 +16,13 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/robfig/cron/v3 v3.0.1
+require (
+	github.com/rivo/uniseg v0.4.7
+	github.com/robfig/cron/v3 v3.0.1
+	github.com/tiktoken-go/tokenizer v0.10.0
+)
+
+require github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -24,7 +30,7 @@ require (
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
-	github.com/pkg/errors v0.8.1 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect

@@ -24,6 +24,16 @@ func NewJudge(cfg config.Config) (*llm.Judge, error) {
 	return llm.NewJudge(newModel(cfg.LLM, nil)), nil
 }
 
+// NewExtractor makes an extractor with the configured model; observe is told of every call.
+func NewExtractor(cfg config.Config, observe func(llm.Call)) (*llm.Extractor, error) {
+	if cfg.LLM.BaseURL == "" {
+		return nil, errNoModel
+	}
+	client := newModel(cfg.LLM, nil)
+	client.Observe = observe
+	return llm.NewExtractor(client), nil
+}
+
 // newModel makes a client of the configured model; metrics may be nil.
 func newModel(c config.LLM, metrics *telemetry.Metrics) *llm.Client {
 	o := llm.Options{

@@ -120,7 +120,7 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(c.upCommand(), c.serveCommand(), c.loadCommand(), c.generateCommand(), c.retrieveCommand(), c.askCommand(), c.judgeCommand(),
+	root.AddCommand(c.upCommand(), c.serveCommand(), c.loadCommand(), c.extractCommand(), c.generateCommand(), c.retrieveCommand(), c.askCommand(), c.judgeCommand(),
 		c.rateCommand(), c.explainCommand(), c.scoresCommand(),
 		c.evolveCommand(), c.runsCommand(), c.migrateCommand(), c.configCommand(), c.versionCommand())
 	return root

@@ -86,7 +86,7 @@ func readable(name string) error {
 	return nil
 }
 
-// progress shows how far a load is: one line drawn over again on a terminal, else a line
+// progress shows how far a command is: one line drawn over again on a terminal, else a line
 // every few seconds.
 type progress struct {
 	out   io.Writer
@@ -103,11 +103,16 @@ func newProgress(out io.Writer, quiet bool) *progress {
 }
 
 func (p *progress) tell(at load.Progress) {
+	p.line(func() string { return describe(at) })
+}
+
+// line shows what text gives, where it is time for a line.
+func (p *progress) line(text func() string) {
 	if p.quiet || !p.tty && time.Since(p.last) < lineEvery {
 		return
 	}
 	p.last = time.Now()
-	line := describe(at)
+	line := text()
 	if p.tty {
 		fmt.Fprintf(p.out, "\r\x1b[K%s", line)
 		p.open = true

@@ -43,17 +43,27 @@ func columns(f []string, want string) (Statement, error) {
 	return Statement{Head: Term{Value: f[0]}, Relation: Term{Value: f[1]}, Object: Term{Value: f[2]}}, nil
 }
 
-// parseJSON reads one object; keys other than the three parts are not looked at.
+// parseJSON reads one object: head, relation and either object, a name, or value, a plain
+// literal. Other keys are not looked at.
 func parseJSON(line string) (Statement, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(line), &object); err != nil {
 		return Statement{}, fmt.Errorf(`not a JSON object on one line (%w); write {"head": "...", "relation": "...", "object": "..."}`, err)
 	}
 	var s Statement
+	ends := objectNames
+	if _, literal := object["value"]; literal {
+		ends, s.Object.Kind = []string{"value"}, Literal
+		for _, name := range objectNames {
+			if _, both := object[name]; both {
+				return Statement{}, fmt.Errorf(`both %q and "value" are there; write "object" for a node's name or "value" for a text`, name)
+			}
+		}
+	}
 	for _, part := range []struct {
 		names []string
 		into  *string
-	}{{headNames, &s.Head.Value}, {relationNames, &s.Relation.Value}, {objectNames, &s.Object.Value}} {
+	}{{headNames, &s.Head.Value}, {relationNames, &s.Relation.Value}, {ends, &s.Object.Value}} {
 		raw, name, err := value(object, part.names)
 		if err != nil {
 			return Statement{}, err

@@ -72,6 +72,10 @@ func TestReader(t *testing.T) {
 			file: "a.jsonl", text: `{"head":"a\t\"b\"","relation":"r","object":"é\n","id":7}` + "\n" + `{"subject":"a","predicate":"p","tail":"o"}`,
 			good: []string{"a\t\"b\"|r|é", "a|p|o"},
 		},
+		"JSONL takes a value in the object's place": {
+			file: "a.jsonl", text: `{"head":"a","relation":"text","value":"o \"x\""}` + "\n" + `{"head":"a","relation":"r","value":1}` + "\n" + `{"head":"a","relation":"r","value":"v","object":"o"}`,
+			good: []string{`a|text|o "x"`}, bad: []string{`a.jsonl:2: "value" is not a string`, `a.jsonl:3: both "object" and "value" are there; write "object" for a node's name or "value" for a text`},
+		},
 		"JSONL that is not three strings is a bad line": {
 			file: "a.jsonl", text: `{"head":"a","relation":"r"}` + "\n" + `{"head":1,"relation":"r","object":"o"}` + "\n" + `{"head":null,"relation":"r","object":"o"}` + "\n" + "[1]\n",
 			bad: []string{`a.jsonl:1: there is no "object"`, `a.jsonl:2: "head" is not a string`, `a.jsonl:3: "head" is not a string`, `a.jsonl:4: not a JSON object on one line (json: cannot unmarshal array into Go value of type map[string]json.RawMessage); write {"head": "...", "relation": "...", "object": "..."}`},
