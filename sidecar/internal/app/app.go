@@ -135,7 +135,7 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 		s.push("graph cache", drainTime, background(cache.Run))
 	}
 	failed := make(chan error, 2)
-	if err := s.fronts(cfg, client, guard, cache, &at, httpL, grpcL, encryption, failed, o); err != nil {
+	if err := s.fronts(ctx, cfg, client, guard, cache, &at, httpL, grpcL, encryption, failed, o); err != nil {
 		return err
 	}
 	o.Log.Info("ready", "http", at.HTTP, "grpc", at.GRPC, "alpha_http", at.AlphaHTTP, "alpha_grpc", at.AlphaGRPC, "engine", at.EngineVersion)
@@ -154,7 +154,7 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 }
 
 // fronts starts both fronts on one proxy. cache may be nil.
-func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.Guard, cache *graphcache.Cache, at *Addresses, httpL, grpcL net.Listener, encryption *tls.Config, failed chan<- error, o Options) error {
+func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Client, guard *migrate.Guard, cache *graphcache.Cache, at *Addresses, httpL, grpcL net.Listener, encryption *tls.Config, failed chan<- error, o Options) error {
 	alpha, err := cfg.AlphaURL()
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (s *stack) fronts(cfg config.Config, client *dgraph.Client, guard *migrate.
 	}
 	learning.Resolve = p.Named
 	s.push("feedback", drainTime, background(learning.Run))
-	evolving, err := s.evolution(cfg, client, cache, metrics, o.Log)
+	evolving, err := s.evolution(ctx, cfg, client, cache, model, metrics, o.Log)
 	if err != nil {
 		return err
 	}

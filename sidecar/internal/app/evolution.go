@@ -15,11 +15,13 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/evolution"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/llm"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/migrate"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
 
-// newEvolution is what evolves the graph behind client, as this process. cache may be nil.
-func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
+// newEvolution is what evolves the graph behind client, as this process. cache and model may
+// be nil.
+func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
 	e := cfg.Evolution
 	rules := evolve.DefaultRules()
 	rules.All, rules.MinTouched = e.Statistics == "all", e.MinTouched
@@ -38,15 +40,53 @@ func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Ca
 	if cache != nil {
 		o.Changed = cache.Changed
 	}
-	if cfg.LLM.BaseURL != "" {
-		o.Labeler = llm.NewLabeler(newModel(cfg.LLM, m))
+	if model != nil {
+		o.Labeler = llm.NewLabeler(model)
 	}
 	return evolution.New(o)
 }
 
-// evolution starts the schedule. cache may be nil.
-func (s *stack) evolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
-	r, err := newEvolution(cfg, client, cache, m, log)
+// evolution starts the schedules of all namespaces that evolve, the sidecar's own first. cache,
+// of the own, and model may be nil.
+func (s *stack) evolution(ctx context.Context, cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (evolution.Runners, error) {
+	own, err := s.scheduled(cfg, client, cache, model, m, log)
+	if err != nil {
+		return nil, err
+	}
+	all := evolution.Runners{own}
+	for i, n := range cfg.Evolution.Namespaces {
+		if n.Namespace == client.Namespace() {
+			return nil, fmt.Errorf("evolution.namespaces[%d]: namespace %d is the sidecar's own, which evolves anyway; leave it out", i, n.Namespace)
+		}
+		r, err := s.elsewhere(ctx, cfg, n, model, m, log.With("namespace", n.Namespace))
+		if err != nil {
+			return nil, fmt.Errorf("evolution.namespaces[%d]: %w", i, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// elsewhere starts the schedule of another namespace, as its own user.
+func (s *stack) elsewhere(ctx context.Context, cfg config.Config, n config.EvolvingNamespace, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
+	cfg.Login = config.Login{User: n.User, Password: n.Password, Namespace: n.Namespace}
+	cfg.Evolution = cfg.Evolution.In(n)
+	client, err := Dial(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.push(fmt.Sprintf("connection to namespace %d", n.Namespace), drainTime, func(context.Context) error { return client.Close() })
+	migrator, err := bringUp(ctx, client, log)
+	if err != nil {
+		return nil, err
+	}
+	s.push(fmt.Sprintf("guard of namespace %d", n.Namespace), drainTime, background(migrate.NewGuard(migrator, log).Run))
+	return s.scheduled(cfg, client, nil, model, m, log)
+}
+
+// scheduled starts one namespace's schedule.
+func (s *stack) scheduled(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
+	r, err := newEvolution(cfg, client, cache, model, m, log)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ type evolving struct {
 func (e *evolving) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&e.server, "server", "", "`URL` of the sidecar (default: DGRAPH_EVORAG_SERVER, else "+defaultServer+")")
-	f.Uint64Var(&e.namespace, "namespace", 0, "refuse unless the sidecar works in this `namespace` (default: any)")
+	f.Uint64Var(&e.namespace, "namespace", 0, "in this `namespace`, one that the sidecar evolves (default: its own)")
 	f.StringVarP(&e.output, "output", "o", "table", "table or json")
 }
 

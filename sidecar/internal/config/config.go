@@ -237,6 +237,7 @@ func (c Config) Verify() error {
 	}
 	c.Feedback.verify(bad, within)
 	c.Evolution.verify(bad, within)
+	c.Evolution.verifyNamespaces(c.Login.Namespace, bad)
 	if c.Limit.QueryBytes < 1024 {
 		bad("limit.query_bytes", c.Limit.QueryBytes, "a number from 1024 on")
 	}

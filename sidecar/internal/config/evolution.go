@@ -1,16 +1,21 @@
 package config
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
 )
 
-// Evolution says when the graph evolves by itself, and by which rules (docs/METHOD.md). It is
-// the namespace of login.namespace that evolves: one sidecar for each namespace that is to.
+// Evolution says when the graph evolves by itself, and by which rules (docs/METHOD.md).
 type Evolution struct {
 	Schedule string `yaml:"schedule"`  // five cron fields, or off
 	TimeZone string `yaml:"time_zone"` // of the schedule, like Europe/Berlin
+
+	// Namespaces evolve besides the sidecar's own, login.namespace, by the same rules.
+	Namespaces []EvolvingNamespace `yaml:"namespaces"`
 
 	Statistics   string  `yaml:"statistics"`    // touched: thresholds over what feedback has touched; all: over the whole graph
 	MinTouched   int     `yaml:"min_touched"`   // triplets that feedback must have touched before any is judged
@@ -25,21 +30,81 @@ type Evolution struct {
 	Explore      float64 `yaml:"explore"`       // share of hidden edges that one run shows on trial, 0..1
 }
 
+// EvolvingNamespace is another namespace that evolves. On Dgraph only a namespace's own
+// users reach it: User is one of its guardians.
+type EvolvingNamespace struct {
+	Namespace    uint64 `yaml:"namespace"`
+	User         string `yaml:"user"`
+	PasswordFile string `yaml:"password_file"`
+	Schedule     string `yaml:"schedule"`  // empty: evolution.schedule
+	TimeZone     string `yaml:"time_zone"` // empty: evolution.time_zone
+
+	Password string `yaml:"-"` // comes from PasswordFile
+}
+
+// In is what holds for another namespace.
+func (e Evolution) In(n EvolvingNamespace) Evolution {
+	if n.Schedule != "" {
+		e.Schedule = n.Schedule
+	}
+	if n.TimeZone != "" {
+		e.TimeZone = n.TimeZone
+	}
+	e.Namespaces = nil
+	return e
+}
+
 func defaultEvolution() Evolution {
 	return Evolution{
-		Schedule: "0 3 * * *", TimeZone: "UTC",
+		Schedule: "0 3 * * *", TimeZone: "UTC", Namespaces: []EvolvingNamespace{},
 		Statistics: "touched", MinTouched: 30, Hops: 3, Path: "all", Nested: "off", MaxShortcuts: 1000, MaxHidden: 1000,
 		Runs: 3, Decay: 0.1, Hysteresis: 3, Explore: 0.02,
 	}
 }
 
-func (e Evolution) verify(bad func(field string, value any, write string), within func(field string, v, lo, hi int)) {
+// verifyNamespaces checks the other namespaces; own is the sidecar's.
+func (e Evolution) verifyNamespaces(own uint64, bad func(field string, value any, write string)) {
+	seen := map[uint64]bool{own: true}
+	for i, n := range e.Namespaces {
+		field := fmt.Sprintf("evolution.namespaces[%d].", i)
+		if seen[n.Namespace] {
+			bad(field+"namespace", n.Namespace, "each namespace once, without login.namespace, which evolves anyway")
+		}
+		seen[n.Namespace] = true
+		if n.User == "" {
+			bad(field+"user", "", "a guardian of that namespace, for instance groot")
+		}
+		if n.PasswordFile == "" {
+			bad(field+"password_file", "", "the file with that user's password")
+		}
+		e.In(n).verifySchedule(field, bad)
+	}
+}
+
+func (e Evolution) verifySchedule(field string, bad func(field string, value any, write string)) {
 	if _, err := cron.ParseStandard(e.Schedule); err != nil && e.Schedule != "off" {
-		bad("evolution.schedule", e.Schedule, `five cron fields, for instance "0 3 * * *", or off`)
+		bad(field+"schedule", e.Schedule, `five cron fields, for instance "0 3 * * *", or off`)
 	}
 	if _, err := time.LoadLocation(e.TimeZone); err != nil {
-		bad("evolution.time_zone", e.TimeZone, "a time zone like Europe/Berlin or UTC")
+		bad(field+"time_zone", e.TimeZone, "a time zone like Europe/Berlin or UTC")
 	}
+}
+
+// readSecrets reads the passwords of the other namespaces' users.
+func (e *Evolution) readSecrets() error {
+	for i := range e.Namespaces {
+		n := &e.Namespaces[i]
+		b, err := os.ReadFile(n.PasswordFile)
+		if err != nil {
+			return fmt.Errorf("evolution.namespaces[%d].password_file: %w", i, err)
+		}
+		n.Password = strings.TrimRight(string(b), "\r\n")
+	}
+	return nil
+}
+
+func (e Evolution) verify(bad func(field string, value any, write string), within func(field string, v, lo, hi int)) {
+	e.verifySchedule("evolution.", bad)
 	for _, word := range []struct{ field, value, one, other string }{
 		{"evolution.statistics", e.Statistics, "touched", "all"},
 		{"evolution.path", e.Path, "all", "average"},

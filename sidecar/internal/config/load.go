@@ -87,6 +87,9 @@ func (c *Config) readSecrets() error {
 	if err := c.Access.readSecret(); err != nil {
 		return err
 	}
+	if err := c.Evolution.readSecrets(); err != nil {
+		return err
+	}
 	return c.Feedback.readSecrets()
 }
 

@@ -25,11 +25,16 @@ type Listed struct {
 	Runs []Run `json:"runs"`
 }
 
+// Runners evolve several namespaces, the sidecar's own first: the services below work in the
+// one that a request names, else in the own.
+type Runners []*Runner
+
 // ServeRuns is GET /evorag/v1/runs, the newest runs first (?first=20), and POST of the same:
 // {"dry_run": true} decides a run and writes nothing, {} evolves the graph now.
-func (r *Runner) ServeRuns(w http.ResponseWriter, req *http.Request) {
+func (all Runners) ServeRuns(w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodGet {
-		if !r.here(w, req.URL.Query().Get("namespace")) {
+		r := all.of(w, req.URL.Query().Get("namespace"))
+		if r == nil {
 			return
 		}
 		first := listed
@@ -53,7 +58,8 @@ func (r *Runner) ServeRuns(w http.ResponseWriter, req *http.Request) {
 		answerError(w, http.StatusBadRequest, "invalid_request", err.Error()+`; write {} or {"dry_run": true}`)
 		return
 	}
-	if !r.here(w, order.Namespace.String()) {
+	r := all.of(w, order.Namespace.String())
+	if r == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), longest)
@@ -71,12 +77,13 @@ func (r *Runner) ServeRuns(w http.ResponseWriter, req *http.Request) {
 // ServeRun is GET /evorag/v1/runs/{id}, one run with its changes, and POST
 // /evorag/v1/runs/{id}/undo, with {"keep_feedback": true} where feedback since is to stand.
 // prefix is what the path begins with.
-func (r *Runner) ServeRun(prefix string) http.HandlerFunc {
+func (all Runners) ServeRun(prefix string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		id, verb, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, prefix), "/")
 		switch {
 		case verb == "" && req.Method == http.MethodGet:
-			if !r.here(w, req.URL.Query().Get("namespace")) {
+			r := all.of(w, req.URL.Query().Get("namespace"))
+			if r == nil {
 				return
 			}
 			run, err := r.Show(req.Context(), id)
@@ -90,7 +97,8 @@ func (r *Runner) ServeRun(prefix string) http.HandlerFunc {
 				answerError(w, http.StatusBadRequest, "invalid_request", err.Error()+`; write {} or {"keep_feedback": true}`)
 				return
 			}
-			if !r.here(w, order.Namespace.String()) {
+			r := all.of(w, order.Namespace.String())
+			if r == nil {
 				return
 			}
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), longest)
@@ -103,14 +111,21 @@ func (r *Runner) ServeRun(prefix string) http.HandlerFunc {
 	}
 }
 
-// here refuses a request that is meant for another namespace than the sidecar's; "" is any.
-func (r *Runner) here(w http.ResponseWriter, namespace string) bool {
-	own := strconv.FormatUint(r.Namespace, 10)
-	if namespace == "" || namespace == own {
-		return true
+// of is the runner of a namespace, "" for the sidecar's own. Where there is none the answer
+// says so, and it is nil.
+func (all Runners) of(w http.ResponseWriter, namespace string) *Runner {
+	if namespace == "" {
+		return all[0]
 	}
-	answerError(w, http.StatusBadRequest, "other_namespace", "this sidecar works in namespace "+own+", not "+namespace+"; ask one that is logged in there (login.namespace)")
-	return false
+	known := make([]string, len(all))
+	for i, r := range all {
+		known[i] = strconv.FormatUint(r.Namespace, 10)
+		if known[i] == namespace {
+			return r
+		}
+	}
+	answerError(w, http.StatusBadRequest, "other_namespace", "this sidecar evolves namespace "+strings.Join(known, ", ")+", not "+namespace+"; add it under evolution.namespaces")
+	return nil
 }
 
 // decode reads one JSON object, or an empty body, strictly.

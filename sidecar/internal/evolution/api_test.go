@@ -22,9 +22,9 @@ func TestTheServicesSayWhatToWrite(t *testing.T) {
 		w := httptest.NewRecorder()
 		req := httptest.NewRequest(method, path, strings.NewReader(body))
 		if req.URL.Path == "/runs" {
-			r.ServeRuns(w, req)
+			evolution.Runners{r}.ServeRuns(w, req)
 		} else {
-			r.ServeRun("/runs/")(w, req)
+			evolution.Runners{r}.ServeRun("/runs/")(w, req)
 		}
 		return w.Code, w.Body.String()
 	}
@@ -41,8 +41,8 @@ func TestTheServicesSayWhatToWrite(t *testing.T) {
 		"an unknown field":           {"POST", "/runs", `{"dryrun": true}`, http.StatusBadRequest, `{\"dry_run\": true}`},
 		"a body that is no JSON":     {"POST", "/runs/" + run.ID + "/undo", `keep`, http.StatusBadRequest, `{\"keep_feedback\": true}`},
 		"an undo over feedback":      {"POST", "/runs/" + run.ID + "/undo", ``, http.StatusConflict, "touched_since"},
-		"a run in another namespace": {"POST", "/runs", `{"namespace": 7}`, http.StatusBadRequest, "works in namespace 0, not 7"},
-		"a list in another":          {"GET", "/runs?namespace=7", "", http.StatusBadRequest, "login.namespace"},
+		"a run in another namespace": {"POST", "/runs", `{"namespace": 7}`, http.StatusBadRequest, "evolves namespace 0, not 7"},
+		"a list in another":          {"GET", "/runs?namespace=7", "", http.StatusBadRequest, "evolution.namespaces"},
 		"a path that is not served":  {"POST", "/runs/" + run.ID + "/redo", ``, http.StatusNotFound, "/runs/{id}/undo"},
 	} {
 		t.Run(name, func(t *testing.T) {

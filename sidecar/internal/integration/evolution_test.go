@@ -3,6 +3,8 @@ package integration_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/app"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
 )
 
@@ -156,4 +160,65 @@ func TestTheGraphEvolvesUnderAccessControl(t *testing.T) {
 	code, body = root.send(t, at.HTTP, "/evorag/v1/runs/"+run.ID+"/undo", "application/json", "")
 	require.Equal(t, http.StatusOK, code, body)
 	require.NotContains(t, root.must(t, eng.HTTPAddr(), "/query", "application/dql", shortcuts), `"uid":"0x`)
+}
+
+func TestEachNamespaceEvolvesOnItsOwnSchedule(t *testing.T) {
+	eng := startEngineWithACL(t, 0)
+	direct := eng.HTTPAddr()
+	groot := login(t, direct, "groot", "password", 0)
+	groot.must(t, direct, "/admin", "application/json", `{"query": "mutation { addNamespace(input: {password: \"password of one\"}) { namespaceId } }"}`)
+	one := login(t, direct, "groot", "password of one", 1)
+	for _, who := range []caller{groot, one} {
+		who.must(t, direct, "/alter", "application/dql", "name: string @index(exact, term) .\nproduced_by: [uid] .\nfounded_by: [uid] .\nborn_in: [uid] .\nowned_by: [uid] .")
+	}
+	c := settings(eng.GRPCAddr())
+	c.Login.User, c.Login.Password = "groot", "password"
+	c.Evolution.MinTouched, c.Evolution.Explore, c.Evolution.Schedule = 5, 0, "off"
+	c.Evolution.Namespaces = []config.EvolvingNamespace{{Namespace: 1, User: "groot", Password: "password of one", Schedule: "@every 1s", TimeZone: "Asia/Tokyo"}}
+	at := serve(t, c)
+	for _, who := range []caller{groot, one} {
+		who.must(t, direct, "/mutate?commitNow=true", "application/rdf", "{ set {"+rated+"} }")
+	}
+	shortcuts := func(who caller) string {
+		return who.must(t, direct, "/query", "application/dql", `{ q(func: has(evorag.shortcut)) { uid } }`)
+	}
+	require.Eventually(t, func() bool { return strings.Contains(shortcuts(one), "0x") }, 30*time.Second, 200*time.Millisecond)
+	require.NotContains(t, shortcuts(groot), "0x", "the other namespace has no schedule")
+
+	runs := func(path, order string) (int, string) {
+		if order == "" {
+			resp, err := http.Get("http://" + at.HTTP + path)
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			return resp.StatusCode, string(body)
+		}
+		return groot.send(t, at.HTTP, path, "application/json", order)
+	}
+	code, body := runs("/evorag/v1/runs?namespace=1", "")
+	require.Equal(t, http.StatusOK, code, body)
+	require.Contains(t, body, `"tick":`)
+	code, body = runs("/evorag/v1/runs", "")
+	require.Equal(t, http.StatusOK, code, body)
+	require.JSONEq(t, `{"runs": []}`, body, "each namespace has its own records")
+	code, body = runs("/evorag/v1/runs", `{"namespace": 7}`)
+	require.Equal(t, http.StatusBadRequest, code)
+	require.Contains(t, body, "evolves namespace 0, 1, not 7")
+	code, body = runs("/evorag/v1/runs", `{"namespace": 0}`)
+	require.Equal(t, http.StatusOK, code, body)
+	require.Contains(t, shortcuts(groot), "0x")
+	var run struct{ ID string }
+	require.NoError(t, json.Unmarshal([]byte(body), &run))
+	code, body = runs("/evorag/v1/runs/"+run.ID+"/undo", `{"namespace": 1}`)
+	require.Equal(t, http.StatusNotFound, code, body)
+	code, body = runs("/evorag/v1/runs/"+run.ID+"/undo", `{"namespace": 0}`)
+	require.Equal(t, http.StatusOK, code, body)
+	require.NotContains(t, shortcuts(groot), "0x")
+	require.Contains(t, shortcuts(one), "0x", "an undo in one namespace is none in the other")
+
+	c.Evolution.Namespaces[0].Password = "wrong"
+	err := app.Serve(t.Context(), c, app.Options{Version: "test", Log: slog.New(slog.DiscardHandler)})
+	require.ErrorContains(t, err, "evolution.namespaces[0]: ")
+	require.ErrorContains(t, err, "logging in to Dgraph as groot in namespace 1")
 }
