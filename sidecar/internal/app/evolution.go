@@ -30,7 +30,7 @@ func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Ca
 	rules.Runs, rules.Decay, rules.Hysteresis, rules.Explore = e.Runs, e.Decay, e.Hysteresis, e.Explore
 	o := evolution.Options{
 		Cluster: client, Namespace: client.Namespace(), Rules: rules, Names: cfg.Names, Holder: holder(), Now: time.Now, NewID: runID,
-		Batch: evolution.DefaultBatch, Log: log,
+		Batch: evolution.DefaultBatch, KeepUndo: e.KeepUndo, KeepRuns: e.KeepRuns, Log: log,
 		Observe: func(outcome string, c evolution.Counts, took time.Duration) {
 			m.Evolution(outcome, map[string]int{
 				"shortcuts": c.Shortcuts, "removed": c.Removed, "hidden": c.Hidden, "shown": c.Shown, "counted": c.Counted, "dropped": c.Dropped,

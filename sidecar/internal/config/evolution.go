@@ -28,6 +28,9 @@ type Evolution struct {
 	Decay        float64 `yaml:"decay"`         // share of its way to 100 that a hidden edge goes in one run, 0..1
 	Hysteresis   float64 `yaml:"hysteresis"`    // raw points above the threshold at which it shows again, below 5
 	Explore      float64 `yaml:"explore"`       // share of hidden edges that one run shows on trial, 0..1
+
+	KeepUndo time.Duration `yaml:"keep_undo"` // how long a run can be undone; 0s: always
+	KeepRuns time.Duration `yaml:"keep_runs"` // how long runs that can't be undone are on record; 0s: always
 }
 
 // EvolvingNamespace is another namespace that evolves. On Dgraph only a namespace's own
@@ -59,6 +62,7 @@ func defaultEvolution() Evolution {
 		Schedule: "0 3 * * *", TimeZone: "UTC", Namespaces: []EvolvingNamespace{},
 		Statistics: "touched", MinTouched: 30, Hops: 3, Path: "all", Nested: "off", MaxShortcuts: 1000, MaxHidden: 1000,
 		Runs: 3, Decay: 0.1, Hysteresis: 3, Explore: 0.02,
+		KeepUndo: 90 * 24 * time.Hour, KeepRuns: 365 * 24 * time.Hour,
 	}
 }
 
@@ -125,6 +129,14 @@ func (e Evolution) verify(bad func(field string, value any, write string), withi
 	}{{"evolution.decay", e.Decay}, {"evolution.explore", e.Explore}} {
 		if !(share.value >= 0 && share.value <= 1) {
 			bad(share.field, share.value, "a number from 0 to 1")
+		}
+	}
+	for _, keep := range []struct {
+		field string
+		value time.Duration
+	}{{"evolution.keep_undo", e.KeepUndo}, {"evolution.keep_runs", e.KeepRuns}} {
+		if keep.value < 0 {
+			bad(keep.field, keep.value, "a duration, for instance 2160h, or 0s for always")
 		}
 	}
 	if !(e.Hysteresis >= 0 && e.Hysteresis < 5) {

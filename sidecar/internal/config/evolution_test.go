@@ -21,6 +21,7 @@ func TestBadSettingsOfEvolutionAreNamed(t *testing.T) {
 		"a share above one":             {"explore", "1.5", "write a number from 0 to 1"},
 		"hysteresis that never ends":    {"hysteresis", "5", "write a number from 0 to below 5"},
 		"a path that is judged somehow": {"path", "most", "write all or average"},
+		"a time that is below nothing":  {"keep_undo", "-1h", "write a duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Load(config.Sources{Flags: map[string]string{"evolution." + c.field: c.value}})

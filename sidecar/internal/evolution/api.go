@@ -146,6 +146,8 @@ func answer(w http.ResponseWriter, v any, err error) {
 		_ = json.NewEncoder(w).Encode(v) // a caller who is gone needs no message
 	case errors.Is(err, ErrNoRun):
 		answerError(w, http.StatusNotFound, "no_such_run", err.Error())
+	case errors.Is(err, ErrFinal):
+		answerError(w, http.StatusGone, "final", err.Error())
 	case errors.Is(err, ErrTouched):
 		answerError(w, http.StatusConflict, "touched_since", err.Error())
 	case errors.Is(err, ErrNotDone):

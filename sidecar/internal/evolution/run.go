@@ -24,6 +24,7 @@ const (
 	Done    State = "done"
 	Undoing State = "undoing"
 	Undone  State = "undone"
+	Final   State = "final" // done so long ago that it can't be undone: its changes are off the record
 )
 
 // Kind is what a change is about.
@@ -103,6 +104,7 @@ type Run struct {
 var (
 	ErrNoRun    = errors.New("there is no such run")
 	ErrNotDone  = errors.New("only a run that is done can be undone")
+	ErrFinal    = errors.New("the run can't be undone any more")
 	ErrTouched  = errors.New("the graph has learned since")
 	errTakenOut = errors.New("the batch was applied before")
 )

@@ -31,7 +31,7 @@ type Labeler interface {
 	Label(ctx context.Context, path string) (string, error)
 }
 
-// Options of New; all but Labeler, Changed, Observe and Step are needed.
+// Options of New; all but Labeler, KeepUndo, KeepRuns, Changed, Observe and Step are needed.
 type Options struct {
 	Cluster   Cluster
 	Namespace uint64 // of Cluster
@@ -42,6 +42,8 @@ type Options struct {
 	NewID     func() string // a new run's id, unlike all others
 	Batch     int           // most changes that one transaction makes
 	Labeler   Labeler       // nil: the relations' labels are joined
+	KeepUndo  time.Duration // how long a run can be undone; 0: always
+	KeepRuns  time.Duration // how long a run that can't be undone is on record; 0: always
 	Log       *slog.Logger
 
 	Changed func([]graph.Triplet)                              // edges were written; nil: nobody wants to know
@@ -123,7 +125,13 @@ func (r *Runner) Run(ctx context.Context, tick *time.Time) (run Run, err error) 
 			}
 		}
 		id = r.NewID()
-		return r.evolve(ctx, l, id, tick)
+		if err := r.evolve(ctx, l, id, tick); err != nil {
+			return err
+		}
+		if err := r.prune(ctx, l); err != nil {
+			r.Log.Warn("old runs can't be forgotten now", "error", err)
+		}
+		return nil
 	})
 	if err != nil || id == "" {
 		return Run{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/lease"
@@ -13,7 +14,7 @@ import (
 // shortcut that the run made. What the user has deleted since stays deleted. Where feedback
 // has touched one of the edges since it is refused with a Conflict, or, with keep, only the
 // run's own part is taken back and rated shortcuts stay. Other errors: ErrNoRun, ErrNotDone,
-// lease.ErrHeld.
+// ErrFinal, lease.ErrHeld.
 func (r *Runner) Undo(ctx context.Context, id string, keep bool) (run Run, err error) {
 	began := r.Now()
 	defer func() {
@@ -25,6 +26,9 @@ func (r *Runner) Undo(ctx context.Context, id string, keep bool) (run Run, err e
 		record, err := find(ctx, r.now, id)
 		if err != nil {
 			return err
+		}
+		if record.State == Final {
+			return fmt.Errorf("%w: %s began on %s, and its changes are off the record (evolution.keep_undo)", ErrFinal, id, record.Began.Format(time.DateOnly))
 		}
 		if record.State != Done {
 			return fmt.Errorf("%w: %s is %s", ErrNotDone, id, record.State)
