@@ -101,8 +101,9 @@ func (r *Runner) nameScored(ctx context.Context, query facet.Query, lists ...[]S
 }
 
 // ServeScores is GET /evorag/v1/scores.
-func (r *Runner) ServeScores(w http.ResponseWriter, req *http.Request) {
-	if !r.here(w, req.URL.Query().Get("namespace")) {
+func (all Runners) ServeScores(w http.ResponseWriter, req *http.Request) {
+	r := all.of(w, req.URL.Query().Get("namespace"))
+	if r == nil {
 		return
 	}
 	s, err := r.Scores(req.Context())

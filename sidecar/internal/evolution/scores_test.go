@@ -16,7 +16,7 @@ func TestTheScoresAreSpreadWithTheLinesThatARunDraws(t *testing.T) {
 	r := c.runner(t)
 	scores := func() (out evolution.Scores) {
 		w := httptest.NewRecorder()
-		r.ServeScores(w, httptest.NewRequest(http.MethodGet, "/evorag/v1/scores", nil))
+		evolution.Runners{r}.ServeScores(w, httptest.NewRequest(http.MethodGet, "/evorag/v1/scores", nil))
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &out))
 		return out
@@ -53,7 +53,7 @@ func TestTheScoresAreSpreadWithTheLinesThatARunDraws(t *testing.T) {
 	require.Positive(t, got.Shortcuts)
 
 	w := httptest.NewRecorder()
-	r.ServeScores(w, httptest.NewRequest(http.MethodGet, "/evorag/v1/scores?namespace=7", nil))
+	evolution.Runners{r}.ServeScores(w, httptest.NewRequest(http.MethodGet, "/evorag/v1/scores?namespace=7", nil))
 	require.Equal(t, http.StatusBadRequest, w.Code)
 }
 
