@@ -37,13 +37,13 @@ type other struct{ key, text string }
 const Touched = "evorag.touched"
 
 // AppendTo appends the N-Quad that sets the edge with all its facets. A contribution that is
-// neutral in every respect leaves no facet behind. An edge that feedback has touched is
+// neutral in every respect leaves no facet behind. The score is rounded as graph.RoundScore does. An edge that feedback has touched is
 // noted under Touched; shortcuts, which are few and all looked at, are not.
 func (e Edge) AppendTo(b []byte) []byte {
 	b = fmt.Appendf(b, "<%s> <%s> <%s>", e.Head, e.Predicate, e.Object)
 	var facets []string
 	if e.Contribution != graph.Neutral() {
-		facets = append(facets, Score+"="+Float(e.Score))
+		facets = append(facets, Score+"="+Float(graph.RoundScore(e.Score)))
 	}
 	for _, n := range []struct {
 		key   string

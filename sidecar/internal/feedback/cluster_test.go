@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,22 +37,12 @@ type cluster struct {
 	uids   map[string]graph.UID
 }
 
-// setExactness allows for the digits that the engine prints.
-func setExactness(t testing.TB, client *dgraph.Client) {
-	version, err := client.Version(t.Context())
-	require.NoError(t, err)
-	if strings.HasPrefix(version, "v24.") {
-		exactness = 1e-3
-	}
-}
-
 func newCluster(t testing.TB) *cluster {
 	eng := enginetest.Shared(t)
 	eng.Reset(t)
 	client, err := dgraph.Dial(dgraph.Options{Target: dgraph.Target{Addr: eng.GRPCAddr()}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	setExactness(t, client)
 	m, err := migrate.New(client, "test", time.Now)
 	require.NoError(t, err)
 	_, err = m.Up(t.Context())

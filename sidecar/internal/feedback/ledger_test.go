@@ -137,7 +137,7 @@ func TestHoweverRatingsAreBatchedOnlyTheNewestOfEachRaterCounts(t *testing.T) {
 			var steps []credit.ScoreDelta
 			for e := range edgesN {
 				if rapid.Bool().Draw(t, "moves") {
-					steps = append(steps, step(e, rapid.Float64Range(-2, 2).Draw(t, "by")))
+					steps = append(steps, step(e, graph.RoundScore(rapid.Float64Range(-2, 2).Draw(t, "by"))))
 				}
 			}
 			lessons[i] = rated(i+1, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "rater"), rapid.IntRange(1, 9).Draw(t, "received"), steps...)

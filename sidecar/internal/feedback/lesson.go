@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/credit"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
 
 // lesson is a rating that is ready to be applied: what it teaches depends on nothing that
@@ -113,7 +114,11 @@ func (s *Service) learn(ctx context.Context, e stored, r *shown, learner credit.
 	if err != nil {
 		return lesson{}, errors.Join(errNever, err)
 	}
-	l.steps, l.alpha = slices.Clone(step.Scores), step.Alpha
+	// Steps are rounded, so that their sums don't depend on how ratings are batched.
+	l.steps, l.alpha = slices.Clone(step.Scores), graph.RoundScore(step.Alpha)
+	for i := range l.steps {
+		l.steps[i].Delta = graph.RoundScore(l.steps[i].Delta)
+	}
 	return l, nil
 }
 

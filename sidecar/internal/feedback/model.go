@@ -73,8 +73,10 @@ func (s *Service) loadModel(ctx context.Context) error {
 	return err
 }
 
-// clampAlpha keeps alpha in its range, equation (9).
-func clampAlpha(a float64) float64 { return max(rank.MinAlpha, min(rank.MaxAlpha, a)) }
+// clampAlpha keeps alpha in its range, equation (9), and in steps that every engine prints.
+func clampAlpha(a float64) float64 {
+	return graph.RoundScore(max(rank.MinAlpha, min(rank.MaxAlpha, a)))
+}
 
-// clampScore keeps a raw score in its range, equation (8).
-func clampScore(raw float64) float64 { return max(0, min(graph.MaxScore, raw)) }
+// clampScore keeps a raw score in its range, equation (8), and in steps that every engine prints.
+func clampScore(raw float64) float64 { return graph.RoundScore(max(0, min(graph.MaxScore, raw))) }

@@ -13,9 +13,8 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 )
 
-// exactness is how far two scores may lie apart that should be the same. Engines of v24 print
-// six decimals.
-var exactness = 1e-9
+// exactness is how far two scores may lie apart that should be the same.
+const exactness = 1e-9
 
 type reader interface {
 	Read(ctx context.Context, text string, vars map[string]string) ([]byte, error)
@@ -53,7 +52,7 @@ func requireReference(t testing.TB, c reader) (applied int) {
 	}
 	move := func(t graph.Triplet, by float64) float64 {
 		before := score(t)
-		scores[t] = max(0, min(200, before+by))
+		scores[t] = graph.RoundScore(max(0, min(200, before+by)))
 		return scores[t] - before
 	}
 	alpha, alphas := .5, map[string]float64{}
@@ -81,7 +80,7 @@ func requireReference(t testing.TB, c reader) (applied int) {
 					}
 					require.NotNil(t, effects[entry.Feedback], "only what took effect is taken back, once")
 					delete(effects, entry.Feedback)
-					alpha = max(.1, min(.9, alpha-alphas[entry.Feedback]))
+					alpha = graph.RoundScore(max(.1, min(.9, alpha-alphas[entry.Feedback])))
 				case "repaired":
 					require.Fail(t, "a score was lost", "batch %d: %+v", b.Number, entry)
 				case "applied":
@@ -106,11 +105,11 @@ func requireReference(t testing.TB, c reader) (applied int) {
 						}
 						for _, s := range step.Scores {
 							if !void[s.Triplet] {
-								effect[s.Triplet] = move(s.Triplet, s.Delta)
+								effect[s.Triplet] = move(s.Triplet, graph.RoundScore(s.Delta))
 								counts[s.Triplet]++
 							}
 						}
-						alpha = max(.1, min(.9, alpha+step.Alpha))
+						alpha = graph.RoundScore(max(.1, min(.9, alpha+graph.RoundScore(step.Alpha))))
 					}
 					alphas[entry.Feedback] = alpha - before
 				}

@@ -196,7 +196,7 @@ func importPart(ctx context.Context, store Store, part []Line) (n int, err error
 		var nquads []byte
 		for _, l := range part {
 			if e, there := edges[l.triplet()]; there {
-				e.Contribution = graph.Contribution{Score: *l.Score, Updates: l.N, Low: l.Low, Hidden: l.Hidden}
+				e.Contribution = graph.Contribution{Score: graph.RoundScore(*l.Score), Updates: l.N, Low: l.Low, Hidden: l.Hidden}
 				nquads = e.AppendTo(nquads)
 				n++
 			}
@@ -219,7 +219,7 @@ func importAlpha(ctx context.Context, store Store, alpha float64) error {
 		if err != nil {
 			return err
 		}
-		m.Alpha = &alpha
+		m.Alpha = new(graph.RoundScore(alpha))
 		_, err = tx.Set(ctx, m.appendTo(nil))
 		return err
 	})
