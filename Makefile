@@ -17,7 +17,7 @@ CHAOS      ?= 10000
 TEST_FLAGS ?= -race -timeout 20m
 
 .DEFAULT_GOAL := help
-.PHONY: help engine build demo up test test-unit test-compat conformance lint fuzz bench chaos recall verify clean
+.PHONY: help engine build demo up test test-unit test-compat conformance lint fuzz bench chaos recall eval eval-full verify clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,14 @@ chaos: engine ## 10,000 ratings while sidecar and alpha are killed; CHAOS=N for 
 
 recall: engine ## Share of gold answers among ten results, on the question sets in EVORAG_DATA
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -count=1 -timeout 60m -v -run 'Recall' ./plugin/... ./sidecar/internal/proxy/
+
+eval: engine build ## Does feedback help on held-out questions? A subset in under 15 minutes; EVORAG_DATA, report in eval-report/
+	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --splits paraphrase,unseen \
+	  --detail-sets pq-2h --train 120 --test 100 --out eval-report
+
+eval-full: engine build ## Everything, five seeds: hours
+	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --splits paraphrase,unseen,chronological,protocol \
+	  --detail-sets pq-2h,pql-2h,metaqa --detail-splits paraphrase,unseen --detail-seeds 5 --seeds 5 --out eval-report
 
 verify: lint test demo ## What must pass before a change is merged
 

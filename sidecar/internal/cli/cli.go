@@ -121,7 +121,7 @@ func (c *command) root() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(c.upCommand(), c.serveCommand(), c.loadCommand(), c.extractCommand(), c.generateCommand(), c.retrieveCommand(), c.askCommand(), c.judgeCommand(),
-		c.rateCommand(), c.explainCommand(), c.scoresCommand(),
+		c.rateCommand(), c.explainCommand(), c.scoresCommand(), c.evalCommand(),
 		c.evolveCommand(), c.runsCommand(), c.migrateCommand(), c.configCommand(), c.versionCommand())
 	return root
 }
@@ -207,20 +207,26 @@ func (s *settings) addTo(cmd *cobra.Command, fields ...string) {
 // load gathers the settings: defaults, file, environment, then the flags that were given.
 // A secret inside a flag is refused: other users of the machine could read it.
 func (s *settings) load(env func(string) string) (config.Config, error) {
+	from := s.sources(env)
+	if target := from.Flags["dgraph"]; target != "" {
+		if err := app.RefuseSecrets(target); err != nil {
+			return config.Config{}, err
+		}
+	}
+	return config.Load(from)
+}
+
+// sources are where the settings come from.
+func (s *settings) sources(env func(string) string) config.Sources {
 	given := map[string]string{}
 	for field, value := range s.flags {
 		if s.cmd.Flags().Changed(flagOf[field].name) {
 			given[field] = *value
 		}
 	}
-	if target := given["dgraph"]; target != "" {
-		if err := app.RefuseSecrets(target); err != nil {
-			return config.Config{}, err
-		}
-	}
 	file := s.file
 	if file == "" {
 		file = env(config.EnvPrefix + "CONFIG")
 	}
-	return config.Load(config.Sources{File: file, Env: env, Flags: given})
+	return config.Sources{File: file, Env: env, Flags: given}
 }
