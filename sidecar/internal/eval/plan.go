@@ -30,14 +30,10 @@ const (
 	Sources Experiment = "sources" // Figure 8
 	Widths  Experiment = "widths"  // Figure 14: N and M
 	Paper   Experiment = "paper"   // the paper's own rule, single paths
-	Plant   Experiment = "planted" // Figures 3 and 7: wrong, outdated, irrelevant triplets; long paths
-	Refine  Experiment = "refined" // Table 2: triplets dropped by TransE
-	Batch   Experiment = "batches" // Figure 13, and Figure 15 on a large graph
-	Chunk   Experiment = "chunks"  // section 6.12
 )
 
 // Experiments are all of them.
-var Experiments = []Experiment{Compare, Gate, Noise, Control, Sources, Widths, Paper, Plant, Refine, Batch, Chunk}
+var Experiments = []Experiment{Compare, Gate, Noise, Control, Sources, Widths, Paper}
 
 // Verify checks a plan. The error says what to write.
 func (p Plan) Verify() error {

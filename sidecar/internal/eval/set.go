@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -151,20 +150,4 @@ func (s *Set) Triples() (triples []Triple, err error) {
 		triples = append(triples, Triple(parts[:3]))
 	}
 	return triples, lines.Err()
-}
-
-// writeTriples writes a graph that was changed, for a cluster of its own.
-func writeTriples(file string, triples []Triple) (err error) {
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriter(f)
-	for _, t := range triples {
-		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\n", t[0], t[1], t[2]); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
 }
