@@ -18,7 +18,6 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/eval"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/evolution"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
-	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/load"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
@@ -140,7 +139,7 @@ func (c *labCluster) Reset(ctx context.Context) error {
 	}
 	defer client.Close()
 	metrics := telemetry.New(c.lab.Version)
-	runner, err := newEvolution(cfg, client, (*graphcache.Cache)(nil), metrics, c.lab.Log)
+	runner, err := newEvolution(cfg, client, nil, nil, metrics, c.lab.Log)
 	if err != nil {
 		return err
 	}
