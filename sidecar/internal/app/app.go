@@ -20,6 +20,7 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/console"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
@@ -208,7 +209,7 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	}
 	ranker := counted{p, metrics}
 	s.push("HTTP front", drainTime, serveHTTP(httpL, encryption, httpfront.New(httpfront.Options{
-		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: p, Feedback: learning, Evolution: evolving, Metrics: metrics, AdminNetworks: networks, AdminToken: cfg.Access.Token, QueryBytes: cfg.Limit.QueryBytes,
+		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: p, Feedback: learning, Evolution: evolving, Console: console.New(httpfront.ConsoleAt), Metrics: metrics, AdminNetworks: networks, AdminToken: cfg.Access.Token, QueryBytes: cfg.Limit.QueryBytes,
 		Version: o.Version, Altered: altered, Wrote: wrote, Log: o.Log,
 	}), o.Log, failed))
 	s.push("gRPC front", drainTime, serveGRPC(grpcL, grpcfront.New(grpcfront.Options{

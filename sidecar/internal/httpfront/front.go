@@ -46,14 +46,15 @@ type Evolution interface {
 	ServeScores(w http.ResponseWriter, r *http.Request)
 }
 
-// What the paths of one retrieval and of one run begin with.
+// What the paths of one retrieval, of one run and of the console's files begin with.
 const (
 	retrievals = "/evorag/v1/retrievals/"
 	runs       = "/evorag/v1/runs/"
+	ConsoleAt  = "/evorag/ui/"
 )
 
-// Options are what a Front needs; all but Asker, Keeper, Feedback, Evolution, Altered, Wrote and
-// Log are required.
+// Options are what a Front needs; all but Asker, Keeper, Feedback, Evolution, Console, Altered,
+// Wrote and Log are required.
 type Options struct {
 	Alpha         *url.URL    // the alpha's HTTP address
 	AlphaTLS      *tls.Config // for an https address; nil: the system's authorities
@@ -67,6 +68,7 @@ type Options struct {
 	AdminToken    string         // who sends it may call the administrative services from anywhere; empty: there is none
 	QueryBytes    int64          // largest body, decompressed, that is looked into
 	Version       string         // shown by /evorag/v1/status
+	Console       http.Handler   // of the paths under ConsoleAt; nil: there is no console
 	Altered       func()         // called after each call that may have changed the schema
 	Wrote         func()         // called after each call that may have written, before the caller hears of it
 	Log           *slog.Logger   // nil: nothing is logged
@@ -149,6 +151,10 @@ func (f *Front) table() map[string]route {
 		routes["/evorag/v1/edges/explain"] = route{handle: f.Feedback.Explain, methods: []string{http.MethodGet}, admin: true}
 		routes[retrievals] = route{handle: f.Feedback.ShowRetrieval, methods: []string{http.MethodGet}, admin: true}
 	}
+	if f.Console != nil {
+		routes[ConsoleAt] = route{handle: f.Console.ServeHTTP, methods: []string{http.MethodGet, http.MethodHead}}
+		routes[strings.TrimSuffix(ConsoleAt, "/")] = route{handle: http.RedirectHandler(ConsoleAt, http.StatusPermanentRedirect).ServeHTTP, methods: []string{http.MethodGet, http.MethodHead}}
+	}
 	if f.Evolution != nil {
 		routes["/evorag/v1/runs"] = route{handle: withCORS(f.Evolution.ServeRuns), methods: []string{http.MethodGet, http.MethodPost}, admin: true}
 		routes["/evorag/v1/scores"] = route{handle: withCORS(f.Evolution.ServeScores), methods: []string{http.MethodGet}, admin: true}
@@ -183,7 +189,7 @@ func (f *Front) alter(w http.ResponseWriter, r *http.Request) {
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	path := r.URL.Path
-	for _, prefix := range []string{retrievals, runs} {
+	for _, prefix := range []string{retrievals, runs, ConsoleAt} {
 		if strings.HasPrefix(path, prefix) {
 			path = prefix
 		}
