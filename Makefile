@@ -73,13 +73,12 @@ chaos: engine ## 10,000 ratings while sidecar and alpha are killed; CHAOS=N for 
 recall: engine ## Share of gold answers among ten results, on the question sets in EVORAG_DATA
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -count=1 -timeout 60m -v -run 'Recall' ./plugin/... ./sidecar/internal/proxy/
 
-eval: engine build ## Does feedback help on held-out questions? A subset in under 15 minutes; EVORAG_DATA, report in eval-report/
-	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --splits paraphrase,unseen \
-	  --detail-sets pq-2h --train 120 --test 100 --out eval-report
+eval: engine build ## Does feedback help on held-out questions? A subset of the sets in EVORAG_DATA; eval-report/report.html
+	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --max-triples 200000 --train 100 --test 100
 
-eval-full: engine build ## Everything, five seeds: hours
+eval-full: engine build ## The same with all sets and splits and five seeds: hours
 	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --splits paraphrase,unseen,chronological,protocol \
-	  --detail-sets pq-2h,pql-2h,metaqa --detail-splits paraphrase,unseen --detail-seeds 5 --seeds 5 --out eval-report
+	  --seeds 5 --detail 3 --detail-splits paraphrase,unseen --detail-seeds 5
 
 verify: lint test demo ## What must pass before a change is merged
 

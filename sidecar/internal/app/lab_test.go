@@ -1,8 +1,11 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/app"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/eval"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/llm/llmtest"
 )
 
 // firms is a made-up question set: firms, their founders, and where those were born.
@@ -41,7 +45,7 @@ func TestTheHarnessMeasuresOnARealCluster(t *testing.T) {
 	require.True(t, lab.Fresh())
 	plan := eval.Plan{
 		Kinds: []eval.Kind{eval.Paraphrase, eval.Chronological}, Seeds: 1, Iterations: 2, Sizes: eval.Sizes{Train: 40, Test: 20},
-		Experiments: []eval.Experiment{eval.Compare, eval.Noise}, DetailKinds: []eval.Kind{eval.Paraphrase}, DetailSeeds: 1,
+		Experiments: []eval.Experiment{eval.Compare, eval.Noise}, Detail: []string{"firms"}, DetailKinds: []eval.Kind{eval.Paraphrase}, DetailSeeds: 1,
 	}
 	var lines []string
 	r, err := eval.Run(t.Context(), lab, []*eval.Set{firms(t)}, plan, eval.Options{
@@ -66,4 +70,94 @@ func TestTheHarnessMeasuresOnARealCluster(t *testing.T) {
 	entries, err := os.ReadDir(lab.Engine.DataDir)
 	require.NoError(t, err)
 	require.Empty(t, entries, "private clusters leave nothing behind")
+}
+
+func TestTheHarnessPlantsRefinesAndTakesTimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts engines of its own")
+	}
+	lab := &app.Lab{Engine: app.EngineOptions{Bin: enginetest.Bin(t), DataDir: t.TempDir()}, Version: "test", Log: slog.New(slog.DiscardHandler)}
+	set := firms(t)
+	for i := range set.Questions { // what planting needs
+		q := &set.Questions[i]
+		n := strings.TrimPrefix(q.Topics[0], "Firm ")
+		q.Path = []eval.Triple{{"Firm " + n, "founded_by", "Person " + n}, {"Person " + n, "born_in", "Town " + n}}
+		q.Steps = []string{"founded_by", "born_in"}
+	}
+	plan := eval.Plan{
+		Kinds: []eval.Kind{eval.Unseen}, Seeds: 1, Iterations: 2, Sizes: eval.Sizes{Train: 40, Test: 20}, Detail: []string{"firms"},
+		Experiments: []eval.Experiment{eval.Compare, eval.Plant, eval.Refine, eval.Batch},
+	}
+	r, err := eval.Run(t.Context(), lab, []*eval.Set{set}, plan, eval.Options{Iterations: 2, Concurrency: 4, Batch: 20, Progress: func(string, ...any) {}})
+	require.NoError(t, err)
+	require.Empty(t, r.Notes)
+
+	require.Len(t, r.Planted, 4)
+	for _, p := range r.Planted {
+		require.NotZero(t, p.Before, "the static system falls for %s", p.Fault)
+		require.LessOrEqual(t, p.Left, p.Before)
+		require.GreaterOrEqual(t, p.Cases, p.Before)
+	}
+	require.Equal(t, eval.LongPath, r.Planted[3].Fault)
+	require.Equal(t, r.Planted[3].Cases, r.Planted[3].Before, "two hops can't be found in one")
+
+	require.Len(t, r.Refined, 3)
+	require.Less(t, r.Refined[2].Score.Found, 1.0, "a fifth of the graph is missing")
+
+	require.Len(t, r.Batches, 5)
+	for _, b := range r.Batches {
+		require.NotZero(t, b.Ratings)
+		require.Positive(t, b.Forward)
+		require.Positive(t, b.Backward)
+	}
+}
+
+func TestTheHarnessLetsAModelAnswerAndJudge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an engine of its own")
+	}
+	model := llmtest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Stream   bool
+			Messages []struct{ Content string }
+		}
+		raw, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(raw, &body)
+		text := body.Messages[len(body.Messages)-1].Content
+		switch {
+		case body.Stream:
+			llmtest.Streams("It is ", "Town 7.", llmtest.Stops, llmtest.Usage, llmtest.Done)(w, r)
+		case strings.Contains(text, "Rate the response"):
+			llmtest.Says(`{"reason": "So it seems.", "score": 2}`)(w, r)
+		default: // the evaluator: every result has contributed
+			verdicts := map[string]any{}
+			for line := range strings.SplitSeq(text, "\n") {
+				var n int
+				if _, err := fmt.Sscanf(line, "[%d] ", &n); err == nil {
+					verdicts[fmt.Sprint(n)] = map[string]float64{"support": 1, "fidelity": 1, "conflict": 0}
+				}
+			}
+			out, _ := json.Marshal(verdicts)
+			llmtest.Says(string(out))(w, r)
+		}
+	})
+	lab := &app.Lab{Engine: app.EngineOptions{Bin: enginetest.Bin(t), DataDir: t.TempDir()}, Version: "test", Log: slog.New(slog.DiscardHandler)}
+	lab.Sources.Flags = map[string]string{"llm.base_url": model.URL + "/v1", "llm.model": "m", "llm.calls_per_minute": "100000", "llm.calls_per_hour": "100000", "feedback.evaluator": "embedding"}
+	plan := eval.Plan{
+		Kinds: []eval.Kind{eval.Unseen}, Seeds: 1, Iterations: 1, Sizes: eval.Sizes{Train: 20, Test: 20}, Detail: []string{"firms"}, DetailKinds: []eval.Kind{eval.Unseen}, DetailSeeds: 1,
+		Experiments: []eval.Experiment{eval.Sources},
+	}
+	r, err := eval.Run(t.Context(), lab, []*eval.Set{firms(t)}, plan, eval.Options{Iterations: 1, Concurrency: 4, Batch: 20, Model: true, Progress: func(string, ...any) {}})
+	require.NoError(t, err)
+	arms := map[string]*eval.Trial{}
+	for _, trial := range r.Trials {
+		arms[trial.Arm] = trial
+		require.Positive(t, trial.Points[0].FirstToken)
+		require.Equal(t, 7.0, trial.Points[0].Prompt, "by the model's count")
+		require.Zero(t, trial.Points[0].Score.EM)
+		require.LessOrEqual(t, trial.Points[0].Score.ACC, .2, "one town in forty is the one that it says")
+	}
+	require.Contains(t, arms, "llm ratings")
+	require.Contains(t, arms, "embedding ratings")
+	require.Less(t, arms["feedback + evolution"].Points[1].Rating, 2.0, "F1 of its words")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,8 @@ func (c *command) evalCommand() *cobra.Command {
 	f.StringSliceVar(&e.sets, "sets", nil, "`names` of the sets (default: all that are in the folder)")
 	f.StringSliceVar(&e.kinds, "splits", []string{"paraphrase", "unseen"}, "`what` is held out: paraphrase, unseen, chronological, protocol")
 	f.StringSliceVar(&e.experiments, "experiments", []string{"compare"}, "`names` of the experiments, or all: "+names(eval.Experiments))
-	f.StringSliceVar(&e.plan.Detail, "detail-sets", nil, "`names` of the sets for the experiments besides compare (default: all)")
+	f.IntVar(&e.detail, "detail", 1, "`number` of sets, the smallest first, for the experiments besides compare")
+	f.IntVar(&e.most, "max-triples", 0, "leave out sets with more than this `number` of triplets (default: none)")
 	f.StringSliceVar(&e.detailKinds, "detail-splits", []string{"paraphrase"}, "`splits` for the experiments besides compare")
 	f.IntVar(&e.plan.DetailSeeds, "detail-seeds", 1, "`number` of seeds for the experiments besides compare")
 	f.IntVar(&e.plan.Seeds, "seeds", 1, "`number` of seeds")
@@ -67,6 +69,7 @@ type evaluation struct {
 	options                               eval.Options
 	engine                                app.EngineOptions
 	check                                 bool
+	detail, most                          int
 }
 
 func (e *evaluation) run(cmd *cobra.Command) (err error) {
@@ -100,6 +103,10 @@ func (e *evaluation) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	if e.most > 0 {
+		sets = slices.DeleteFunc(sets, func(s *eval.Set) bool { return s.Size > e.most })
+	}
+	e.plan.Detail = eval.Smallest(sets, e.detail)
 	lab, done, err := e.lab(cmd, cfg)
 	if err != nil {
 		return err

@@ -67,10 +67,24 @@ func bars(r *Report) []Bar {
 	if x, d, ok := average("", static, shuffled, func(g Gain) float64 { return 100 * g.MRR.Mean }); ok {
 		add("MRR points gained from shuffled ratings", x, 1, true, d)
 	}
-	for arm, most := range map[string]float64{"10% inverted": 1.2, "20% inverted": 2.5} {
-		if x, d, ok := average("", evolving, arm, func(g Gain) float64 { return -inContext(g) }); ok {
-			add(fmt.Sprintf("points of answer within %d tokens lost by %s ratings", Budget, arm), x, most, true, d)
+	for _, noise := range []struct {
+		arm  string
+		most float64
+	}{{"10% inverted", 1.2}, {"20% inverted", 2.5}} {
+		if x, d, ok := average("", evolving, noise.arm, func(g Gain) float64 { return -inContext(g) }); ok {
+			add(fmt.Sprintf("points of answer within %d tokens lost by %s ratings", Budget, noise.arm), x, noise.most, true, d)
 		}
+	}
+	before, left, recall := 0, 0, 0.0
+	for _, p := range r.Planted {
+		if p.Fault != LongPath {
+			before, left = before+p.Before, left+p.Left
+			recall = min(recall, p.After-p.Recall)
+		}
+	}
+	if before > 0 {
+		add("planted triplets on the static results that are gone, share", 1-float64(left)/float64(before), .83, false, fmt.Sprintf("%d of %d left", left, before))
+		add("points of recall lost on the graph with them", -100*recall, 0, true, "")
 	}
 	ratio, n := 0.0, 0
 	for i := 1; i < len(r.Curves); i++ {

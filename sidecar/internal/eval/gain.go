@@ -87,19 +87,22 @@ func gain(k key, baseline string, before, after [][]Outcome) Gain {
 		Set: k.set, Split: k.split, Arm: k.arm, Baseline: baseline, Seeds: len(after),
 		Before: mean(slices.Concat(before...)), After: mean(slices.Concat(after...)),
 	}
-	difference := func(value func(Outcome) float64) Interval {
-		groups := make([][]float64, len(after))
-		for i := range after {
-			for j := range after[i] {
-				groups[i] = append(groups[i], value(after[i][j])-value(before[i][j]))
-			}
-		}
-		return bootstrap(groups, 1)
-	}
+	difference := func(value func(Outcome) float64) Interval { return differences(before, after, value) }
 	g.MRR = difference(func(o Outcome) float64 { return o.MRR })
 	g.Within = difference(func(o Outcome) float64 { return o.Within })
 	g.F1 = difference(func(o Outcome) float64 { return o.F1 })
 	return g
+}
+
+// differences are after minus before, question by question, in groups of one seed.
+func differences(before, after [][]Outcome, value func(Outcome) float64) Interval {
+	groups := make([][]float64, len(after))
+	for i := range after {
+		for j := range after[i] {
+			groups[i] = append(groups[i], value(after[i][j])-value(before[i][j]))
+		}
+	}
+	return bootstrap(groups, 1)
 }
 
 // Curve is the share of held-out questions whose answer is within a number of tokens.

@@ -55,7 +55,7 @@ func (r *Report) sections() []section {
 		r.ablation("control", "Control: shuffled ratings", "Responses are drawn by chance from what was shown, and carry the ratings of other questions. What is gained from that did not come from feedback.", evolving, shuffled),
 		r.ablation("sources", "Sources of ratings (Figure 8)", "By F1 with the reference answers, by the built-in embedder's cosine with them, by a chat model; and F1 ratings attributed to paths by the reference answers instead of the response.", evolving, "embedding ratings", goldJudge, llmJudge),
 		r.ablation("paper", "The paper's own rule", "The rule of the paper as it stands, over single paths.", evolving, paperRule),
-		r.widths(), r.tokens(), r.changes(), r.sizes(),
+		r.widths(), r.tokens(), r.planted(), r.refined(), r.changes(), r.batches(), r.chunks(), r.answers(), r.sizes(),
 	}
 	var out []section
 	for _, s := range all {

@@ -91,12 +91,15 @@ type Outcome struct {
 	ACC    float64 // of the response, see Text
 	EM     float64
 	F1     float64
-	First  int // see Reading
+	Recall float64 // share of the reference answers that are nodes on the results
+	First  int     // see Reading
 	Tokens int
+
+	planted []bool // which of the question's planted triplets are on the results
 }
 
 func outcome(q Question, r Reading, response string) Outcome {
-	o := Outcome{First: r.First, Tokens: r.Tokens}
+	o := Outcome{First: r.First, Tokens: r.Tokens, Recall: r.Recall}
 	if r.Rank > 0 {
 		o.MRR, o.Found = 1/float64(r.Rank), 1
 	}
@@ -116,6 +119,7 @@ type Score struct {
 	MRR       float64 `json:"mrr"`
 	Hit       float64 `json:"hit1"`
 	Found     float64 `json:"found"`
+	Recall    float64 `json:"recall"`
 	Within    float64 `json:"answer_within_budget"`
 	ACC       float64 `json:"acc"`
 	EM        float64 `json:"em"`
@@ -129,6 +133,7 @@ func mean(outcomes []Outcome) Score {
 		s.MRR += o.MRR
 		s.Hit += o.Hit
 		s.Found += o.Found
+		s.Recall += o.Recall
 		s.Within += o.Within
 		s.ACC += o.ACC
 		s.EM += o.EM
@@ -136,7 +141,7 @@ func mean(outcomes []Outcome) Score {
 		s.Tokens += float64(o.Tokens)
 	}
 	if n := float64(len(outcomes)); n > 0 {
-		for _, x := range []*float64{&s.MRR, &s.Hit, &s.Found, &s.Within, &s.ACC, &s.EM, &s.F1, &s.Tokens} {
+		for _, x := range []*float64{&s.MRR, &s.Hit, &s.Found, &s.Recall, &s.Within, &s.ACC, &s.EM, &s.F1, &s.Tokens} {
 			*x /= n
 		}
 	}

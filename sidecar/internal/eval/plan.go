@@ -30,10 +30,14 @@ const (
 	Sources Experiment = "sources" // Figure 8
 	Widths  Experiment = "widths"  // Figure 14: N and M
 	Paper   Experiment = "paper"   // the paper's own rule, single paths
+	Plant   Experiment = "planted" // Figures 3 and 7: wrong, outdated, irrelevant triplets; long paths
+	Refine  Experiment = "refined" // Table 2: triplets dropped by TransE
+	Batch   Experiment = "batches" // Figure 13, and Figure 15 on a large graph
+	Chunk   Experiment = "chunks"  // section 6.12, on sets that come with texts
 )
 
 // Experiments are all of them.
-var Experiments = []Experiment{Compare, Gate, Noise, Control, Sources, Widths, Paper}
+var Experiments = []Experiment{Compare, Gate, Noise, Control, Sources, Widths, Paper, Plant, Refine, Batch, Chunk}
 
 // Verify checks a plan. The error says what to write.
 func (p Plan) Verify() error {
@@ -55,9 +59,12 @@ func (p Plan) Verify() error {
 
 func (p Plan) has(e Experiment) bool { return slices.Contains(p.Experiments, e) }
 
+// detailed tells whether the experiments besides Compare are run on a set.
+func (p Plan) detailed(set string) bool { return slices.Contains(p.Detail, set) }
+
 // detail tells whether the experiments besides Compare are run here.
 func (p Plan) detail(set string, kind Kind, seed int) bool {
-	return (len(p.Detail) == 0 || slices.Contains(p.Detail, set)) && slices.Contains(p.DetailKinds, kind) && seed <= p.DetailSeeds
+	return p.detailed(set) && slices.Contains(p.DetailKinds, kind) && seed <= p.DetailSeeds
 }
 
 // Names of arms and probes that others refer to.
@@ -116,7 +123,9 @@ func (p Plan) arms(set string, kind Kind, seed int, model bool) []Arm {
 		vary("embedding ratings", func(a *Arm) { a.Source = Embedding })
 		vary(goldJudge, func(a *Arm) { a.Judge = "gold" })
 		if model {
-			vary(llmJudge, func(a *Arm) { a.Source, a.Judge, a.Settings = LLM, "llm", map[string]string{"judge.share": "1"} })
+			vary(llmJudge, func(a *Arm) {
+				a.Source, a.Settings = LLM, map[string]string{"judge.share": "1", "feedback.evaluator": "llm"}
+			})
 		}
 	}
 	if p.has(Paper) {

@@ -23,6 +23,7 @@ type Reading struct {
 	Rank   int             // of the first result that ends at a reference answer, from 1; 0: none does
 	First  int             // tokens of context up to the end of the first reference answer; never: it isn't there
 	Tokens int             // of the whole context
+	Recall float64         // share of the reference answers that are nodes on the results
 	Top    []string        // names at which the best result ends
 	Seen   []string        // reference answers within Budget
 	Edges  map[string]bool // triplets on the results
@@ -55,6 +56,9 @@ func read(q Question, found *graph.Retrieval) Reading {
 	}
 	where := segments(found.Context)
 	for _, a := range q.Answers {
+		if names[folded(a)] {
+			out.Recall += 1 / float64(len(q.Answers))
+		}
 		end := where.find(relevance.Words(a))
 		if end == 0 || !names[folded(a)] { // words of two neighbours may look like a name
 			continue

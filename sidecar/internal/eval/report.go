@@ -17,12 +17,16 @@ type Report struct {
 	Plan    Plan      `json:"plan"`
 	Budget  int       `json:"budget_tokens"`
 
-	Sets   []SetInfo `json:"sets"`
-	Trials []*Trial  `json:"trials"`
-	Gains  []Gain    `json:"gains"`
-	Curves []Curve   `json:"token_curves"`
-	Bars   []Bar     `json:"bars"`
-	Notes  []string  `json:"notes,omitempty"` // what was left out, and why
+	Sets    []SetInfo      `json:"sets"`
+	Trials  []*Trial       `json:"trials"`
+	Gains   []Gain         `json:"gains"`
+	Curves  []Curve        `json:"token_curves"`
+	Planted []PlantedCases `json:"planted,omitempty"`
+	Refined []Refined      `json:"refined,omitempty"`
+	Batches []BatchTime    `json:"batches,omitempty"`
+	Chunks  []Chunks       `json:"chunks,omitempty"`
+	Bars    []Bar          `json:"bars"`
+	Notes   []string       `json:"notes,omitempty"` // what was left out, and why
 }
 
 // SetInfo is the size of a set.

@@ -21,7 +21,7 @@ func report() *Report {
 	before := Outcome{MRR: .5, Found: 1, First: 200, Tokens: 350, Within: 1}
 	after := Outcome{MRR: 1, Hit: 1, Found: 1, First: 40, Tokens: 350, Within: 1, ACC: 1, EM: 1, F1: 1}
 	r := &Report{Version: "v0 <&>", Command: "dgraph-evorag eval", Began: time.Unix(0, 0), Budget: Budget, Plan: Plan{
-		Kinds: []Kind{Paraphrase}, Seeds: 2, Iterations: 1, Experiments: Experiments, DetailKinds: []Kind{Paraphrase}, DetailSeeds: 1,
+		Kinds: []Kind{Paraphrase}, Seeds: 2, Iterations: 1, Experiments: Experiments, Detail: []string{"films"}, DetailKinds: []Kind{Paraphrase}, DetailSeeds: 1,
 	}}
 	for seed := range 2 {
 		for _, arm := range r.Plan.arms("films", Paraphrase, 1, true) {

@@ -4,7 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
+)
+
+const (
+	large = 500_000 // triplets; such a graph is measured as Figure 15 is, whatever the plan's detail
+	rated = 200     // questions rated with each batch size
 )
 
 // Run carries the plan out on every set. What a set is too small for is noted and left out; any
@@ -20,19 +26,44 @@ func Run(ctx context.Context, lab Lab, sets []*Set, plan Plan, o Options) (*Repo
 		return r, err
 	}
 	for _, s := range sets {
-		if err := r.set(ctx, lab, s, o); err != nil {
+		if err := r.experiments(ctx, lab, s, o); err != nil {
 			return r, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	return r, nil
 }
 
-// set runs the trials on one set's graph as it is.
-func (r *Report) set(ctx context.Context, lab Lab, s *Set, o Options) (err error) {
+// experiments are all that the plan has for a set. A set that comes with texts is asked for texts:
+// its answers need not be names of nodes.
+func (r *Report) experiments(ctx context.Context, lab Lab, s *Set, o Options) error {
+	if s.hasChunks() {
+		if !r.Plan.has(Chunk) {
+			return nil
+		}
+		return r.chunkTrials(ctx, lab, s, o)
+	}
 	triples, err := s.Triples()
 	if err != nil {
 		return err
 	}
+	if err := r.set(ctx, lab, s, triples, o); err != nil || !r.Plan.detailed(s.Name) {
+		return err
+	}
+	for _, x := range []struct {
+		experiment Experiment
+		run        func(context.Context, Lab, *Set, []Triple, Options) error
+	}{{Plant, r.plantFaults}, {Refine, r.refine}} {
+		if r.Plan.has(x.experiment) {
+			if err := x.run(ctx, lab, s, triples, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// set runs the trials on one set's graph as it is.
+func (r *Report) set(ctx context.Context, lab Lab, s *Set, triples []Triple, o Options) (err error) {
 	began := time.Now()
 	o.Progress("%-16s loading %d triplets", s.Name, len(triples))
 	cluster, err := lab.Open(ctx, s.Name, s.File)
@@ -67,6 +98,12 @@ func (r *Report) set(ctx context.Context, lab Lab, s *Set, o Options) (err error
 				r.Trials = append(r.Trials, t)
 			}
 		}
+	}
+	if r.Plan.has(Batch) && (r.Plan.detailed(s.Name) || len(triples) > large) {
+		chance := rand.New(rand.NewPCG(1, 0xba7)) //nolint:gosec // reproducible on purpose
+		times, err := runner.batches(ctx, sample(s.Questions, rated, chance), len(triples))
+		r.Batches = append(r.Batches, times...)
+		return err
 	}
 	return nil
 }

@@ -328,6 +328,23 @@ func (r *Report) changes() section {
 	return s
 }
 
+// answers is the time that a chat model takes.
+func (r *Report) answers() section {
+	s := section{ID: "answers", Title: "Time to the first token", Text: "From the question to the first piece of the chat model's answer, the retrieval included."}
+	t := table{Head: []string{"set", "held out", "", "iteration", "first token, ms", "tokens of the prompt"}}
+	for _, trial := range r.Trials {
+		for _, p := range []Point{trial.first(), trial.last()} {
+			if p.FirstToken > 0 {
+				t.Rows = append(t.Rows, []string{trial.Set, string(trial.Split), trial.Arm, fmt.Sprint(p.Iteration), fmt.Sprintf("%.0f", p.FirstToken), fmt.Sprintf("%.0f", p.Prompt)})
+			}
+		}
+	}
+	if len(t.Rows) > 0 {
+		s.Tables = []table{t}
+	}
+	return s
+}
+
 func percent(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
 
 // sizes tells what the graphs are and how long they took to load (with Figure 15).

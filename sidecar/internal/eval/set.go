@@ -3,8 +3,10 @@ package eval
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,6 +38,7 @@ type Set struct {
 	Name      string
 	Dir       string
 	File      string // of the triplets
+	Size      int    // lines in it
 	Questions []Question
 	Hops      int // what every question of the set is asked with: enough for 95 of 100, at most 3
 }
@@ -82,7 +85,8 @@ func ReadSet(dir string) (*Set, error) {
 		return nil, fmt.Errorf("%s has no question with topic_entities and answers", file)
 	}
 	s.Hops = commonHops(s.Questions)
-	return s, nil
+	s.Size, err = s.lines()
+	return s, err
 }
 
 // commonHops covers nearly all questions: for a few long ones a set is not searched deeper.
@@ -127,27 +131,71 @@ func ReadSets(dir string, names []string) ([]*Set, error) {
 	return sets, nil
 }
 
-// Triples reads the graph.
-func (s *Set) Triples() (triples []Triple, err error) {
+// Smallest are the names of the n sets with the fewest triplets.
+func Smallest(sets []*Set, n int) []string {
+	order := slices.SortedStableFunc(slices.Values(sets), func(a, b *Set) int { return cmp.Compare(a.Size, b.Size) })
+	var names []string
+	for _, s := range order {
+		if len(names) < n && !s.hasChunks() {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// each calls do with every line of the graph's file, until it gives an error.
+func (s *Set) each(do func(n int, line string) error) error {
 	f, err := os.Open(s.File)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	var in io.Reader = f
 	if strings.HasSuffix(s.File, ".gz") {
 		if in, err = gzip.NewReader(f); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.File, err)
+			return fmt.Errorf("%s: %w", s.File, err)
 		}
 	}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {
-		parts := strings.Split(lines.Text(), "\t")
+		if err := do(n, lines.Text()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (s *Set) lines() (n int, err error) {
+	err = s.each(func(int, string) error { n++; return nil })
+	return n, err
+}
+
+// Triples reads the graph.
+func (s *Set) Triples() (triples []Triple, err error) {
+	err = s.each(func(n int, line string) error {
+		parts := strings.Split(line, "\t")
 		if len(parts) < 3 {
-			return nil, fmt.Errorf("%s:%d: write head, relation and object between tabs", s.File, n)
+			return fmt.Errorf("%s:%d: write head, relation and object between tabs", s.File, n)
 		}
 		triples = append(triples, Triple(parts[:3]))
+		return nil
+	})
+	return triples, err
+}
+
+// writeTriples writes a graph that was changed, for a cluster of its own.
+func writeTriples(file string, triples []Triple) (err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
 	}
-	return triples, lines.Err()
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriter(f)
+	for _, t := range triples {
+		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\n", t[0], t[1], t[2]); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
 }

@@ -40,6 +40,9 @@ type Point struct {
 	RetrieveS float64 `json:"retrieve_seconds,omitempty"` // to ask all questions to be rated
 	LearnS    float64 `json:"learn_seconds,omitempty"`    // from the first rating sent to the last applied
 
+	FirstToken float64 `json:"first_token_ms,omitempty"` // of a chat model's answers, mean, retrieval included
+	Prompt     float64 `json:"prompt_tokens,omitempty"`  // by the model's own count, mean
+
 	Outcomes []Outcome `json:"-"` // by held-out question, in the split's order
 	edges    map[string]bool
 }
@@ -74,7 +77,8 @@ type runner struct {
 	cluster Cluster
 	set     *Set
 	hash    *relevance.Hash
-	id      string // of this run of the program: ids of ratings differ from an earlier one's
+	id      string               // of this run of the program: ids of ratings differ from an earlier one's
+	planted map[string][]planted // by question, where the graph has some
 }
 
 func newRunner(o Options, cluster Cluster, s *Set) (*runner, error) {
@@ -172,7 +176,7 @@ func (r *runner) request(q Question, arm Arm) ask {
 // evaluate asks the held-out questions and compares. Nothing is rated.
 func (r *runner) evaluate(ctx context.Context, c *client, test []Question, arm Arm, change func(*ask)) (Point, error) {
 	p := Point{Outcomes: make([]Outcome, len(test)), edges: map[string]bool{}}
-	readings := make([]Reading, len(test))
+	readings, answers := make([]Reading, len(test)), make([]answered, len(test))
 	err := r.each(ctx, len(test), func(ctx context.Context, i int) error {
 		a := r.request(test[i], arm)
 		if change != nil {
@@ -192,15 +196,20 @@ func (r *runner) evaluate(ctx context.Context, c *client, test []Question, arm A
 			if err != nil {
 				return fmt.Errorf("question %s: %w", test[i].ID, err)
 			}
-			response = got.Text
+			answers[i], response = got, got.Text
 		}
 		p.Outcomes[i] = outcome(test[i], readings[i], response)
+		p.Outcomes[i].planted = shows(found, r.planted[test[i].ID])
 		return nil
 	})
 	for _, read := range readings {
 		for e := range read.Edges {
 			p.edges[e] = true
 		}
+	}
+	for _, a := range answers {
+		p.FirstToken += 1000 * a.firstToken.Seconds() / float64(len(test))
+		p.Prompt += float64(a.Usage.PromptTokens) / float64(len(test))
 	}
 	p.Score = mean(p.Outcomes)
 	return p, err
