@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -153,11 +155,52 @@ func TestTheHarnessLetsAModelAnswerAndJudge(t *testing.T) {
 	for _, trial := range r.Trials {
 		arms[trial.Arm] = trial
 		require.Positive(t, trial.Points[0].FirstToken)
-		require.Equal(t, 7.0, trial.Points[0].Prompt, "by the model's count")
+		require.InDelta(t, 7, trial.Points[0].Prompt, 1e-9, "by the model's count")
 		require.Zero(t, trial.Points[0].Score.EM)
 		require.LessOrEqual(t, trial.Points[0].Score.ACC, .2, "one town in forty is the one that it says")
 	}
 	require.Contains(t, arms, "llm ratings")
 	require.Contains(t, arms, "embedding ratings")
 	require.Less(t, arms["feedback + evolution"].Points[1].Rating, 2.0, "F1 of its words")
+}
+
+// texts is a made-up set that comes with texts: each speaks of a firm and of its founder, and
+// another of the founder's town.
+func texts(t *testing.T) *eval.Set {
+	dir := filepath.Join(t.TempDir(), "texts")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	var prov, passages, questions strings.Builder
+	for i := range 66 {
+		fmt.Fprintf(&prov, "Firm %[1]d\tfounded by\tPerson %[1]d\t%[2]d\nPerson %[1]d\tborn in\tTown %[1]d\t%[3]d\nFirm %[1]d\tsells\tThing %[1]d\t%[4]d\n", i, 3*i, 3*i+1, 3*i+2)
+		for n, text := range []string{"Firm %d was founded by Person %[1]d.", "Person %d saw the light in Town %[1]d.", "Firm %d sells Thing %[1]d."} {
+			fmt.Fprintf(&passages, `{"n": %d, "title": "Text %[1]d", "text": %q}`+"\n", 3*i+n, fmt.Sprintf(text, i))
+		}
+		fmt.Fprintf(&questions, `{"id": "q%d", "question": "Where does the founder of Firm %[1]d come from?", "topic_entities": ["Firm %[1]d"], "answers": ["x"], "hops": 2, "gold_passages": [%d, %d]}`+"\n", i, 3*i, 3*i+1)
+	}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, err := z.Write([]byte(passages.String()))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	for name, text := range map[string]string{"triples.tsv": "a\tb\tc\n", "triples_prov.tsv": prov.String(), "questions.jsonl": questions.String(), "passages.jsonl.gz": zipped.String()} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	s, err := eval.ReadSet(dir)
+	require.NoError(t, err)
+	return s
+}
+
+func TestTheRecipeForTextChunks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an engine of its own")
+	}
+	lab := &app.Lab{Engine: app.EngineOptions{Bin: enginetest.Bin(t), DataDir: t.TempDir()}, Version: "test", Log: slog.New(slog.DiscardHandler)}
+	plan := eval.Plan{Kinds: []eval.Kind{eval.Unseen}, Seeds: 1, Iterations: 2, Sizes: eval.Sizes{Train: 40, Test: 20}, Experiments: []eval.Experiment{eval.Chunk}}
+	r, err := eval.Run(t.Context(), lab, []*eval.Set{texts(t)}, plan, eval.Options{Iterations: 2, Concurrency: 4, Batch: 20, Progress: func(string, ...any) {}})
+	require.NoError(t, err)
+	require.Empty(t, r.Notes)
+	require.Len(t, r.Chunks, 1)
+	require.Equal(t, 66*6, r.Sets[0].Triples, "each text mentions two entities")
+	require.GreaterOrEqual(t, r.Chunks[0].Before, .5, "the text that names the firm is one hop away")
+	require.GreaterOrEqual(t, r.Chunks[0].After, r.Chunks[0].Before-.05)
 }
