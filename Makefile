@@ -17,7 +17,7 @@ CHAOS      ?= 10000
 TEST_FLAGS ?= -race -timeout 20m
 
 .DEFAULT_GOAL := help
-.PHONY: help engine build demo up test test-unit test-compat conformance lint fuzz bench chaos recall eval eval-full verify clean
+.PHONY: help engine build demo up test test-unit test-compat conformance lint docs fuzz bench chaos recall eval eval-full verify clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ lint: $(LINTER) ## Linters, and the arrows between the rooms (.golangci.yml)
 	@for room in plugin/*/ sidecar/internal/*/; do grep -q "\*\*/$$room" .golangci.yml || \
 	  { echo "$$room has no row in the table of arrows, depguard in .golangci.yml"; exit 1; }; done
 	$(LINTER) run ./...
+
+docs: ## Write docs/REFERENCE.md from the code
+	go test -count=1 -run TheReference ./sidecar/internal/docs -update
 
 fuzz: ## Every fuzz test for FUZZTIME (30s) each
 	@for dir in $$(grep -rl --include=*_test.go '^func Fuzz' plugin sidecar | xargs -n1 dirname | sort -u); do \

@@ -48,9 +48,9 @@ type Config struct {
 // Login is the sidecar's own account on a cluster with access control. Without a user it
 // logs in nowhere.
 type Login struct {
-	User         string `yaml:"user"`
-	PasswordFile string `yaml:"password_file"`
-	Namespace    uint64 `yaml:"namespace"`
+	User         string `yaml:"user"`          // empty: it logs in nowhere
+	PasswordFile string `yaml:"password_file"` // with the user's password on its first line
+	Namespace    uint64 `yaml:"namespace"`     // to log in to
 
 	// Password comes from PasswordFile or DGRAPH_EVORAG_LOGIN_PASSWORD, never from the
 	// settings file or the command line.
@@ -102,7 +102,7 @@ type Ranking struct {
 type Budget struct {
 	Edges int           `yaml:"edges"` // edges read from the engine
 	Steps int           `yaml:"steps"` // edges looked at by the search
-	Time  time.Duration `yaml:"time"`
+	Time  time.Duration `yaml:"time"`  // of the search
 }
 
 // Cache is the graph that is held in memory to search in.
@@ -115,17 +115,17 @@ type Cache struct {
 // LLM is the chat model: any server that speaks OpenAI's API. Without a base_url there is
 // none: questions are not answered, and nothing is judged by a model.
 type LLM struct {
-	BaseURL        string        `yaml:"base_url"`     // for instance http://127.0.0.1:11434/v1
-	Model          string        `yaml:"model"`        // as that server names it
-	APIKeyFile     string        `yaml:"api_key_file"` // for servers that want a key
-	Timeout        time.Duration `yaml:"timeout"`      // longest silence of the server
-	Retries        int           `yaml:"retries"`      // after a failed attempt, 0..10
-	CallsPerMinute int           `yaml:"calls_per_minute"`
-	CallsPerHour   int           `yaml:"calls_per_hour"`
-	TokensPerHour  int           `yaml:"tokens_per_hour"`
-	MaxTokens      int           `yaml:"max_tokens"`      // of an answer
-	ContextBytes   int           `yaml:"context_bytes"`   // of paths in a prompt
-	ResponseFormat string        `yaml:"response_format"` // json_schema, json_object or text: what the server knows
+	BaseURL        string        `yaml:"base_url"`         // for instance http://127.0.0.1:11434/v1
+	Model          string        `yaml:"model"`            // as that server names it
+	APIKeyFile     string        `yaml:"api_key_file"`     // for servers that want a key
+	Timeout        time.Duration `yaml:"timeout"`          // longest silence of the server
+	Retries        int           `yaml:"retries"`          // after a failed attempt, 0..10
+	CallsPerMinute int           `yaml:"calls_per_minute"` // beyond it calls wait; 0: no bound
+	CallsPerHour   int           `yaml:"calls_per_hour"`   // beyond it work waits for the next hour; 0: no bound
+	TokensPerHour  int           `yaml:"tokens_per_hour"`  // read and written; 0: no bound
+	MaxTokens      int           `yaml:"max_tokens"`       // of an answer
+	ContextBytes   int           `yaml:"context_bytes"`    // of paths in a prompt
+	ResponseFormat string        `yaml:"response_format"`  // json_schema, json_object or text: what the server knows
 
 	// APIKey comes from APIKeyFile or DGRAPH_EVORAG_LLM_API_KEY.
 	APIKey string `yaml:"-"`

@@ -44,9 +44,9 @@ type Learner struct {
 
 // Weights are the weights of ratings by who gives them, 0..1.
 type Weights struct {
-	Human       float64 `yaml:"human"`
-	LLM         float64 `yaml:"llm"`
-	GroundTruth float64 `yaml:"ground_truth"`
+	Human       float64 `yaml:"human"`        // how far a rating by a person counts, 0..1
+	LLM         float64 `yaml:"llm"`          // by a model
+	GroundTruth float64 `yaml:"ground_truth"` // against a reference answer
 }
 
 func defaultFeedback() Feedback {

@@ -12,8 +12,8 @@ import (
 
 // ServerTLS is how the fronts encrypt. Without a certificate they don't.
 type ServerTLS struct {
-	CertFile     string `yaml:"cert_file"`
-	KeyFile      string `yaml:"key_file"`
+	CertFile     string `yaml:"cert_file"`      // the fronts' certificate; empty: no encryption
+	KeyFile      string `yaml:"key_file"`       // its key
 	ClientCAFile string `yaml:"client_ca_file"` // clients must show a certificate of these authorities; empty: none is asked for
 }
 
