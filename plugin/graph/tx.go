@@ -6,14 +6,15 @@ import "context"
 // function that was given the Tx returns nil and the commit succeeds; when the engine
 // aborts it, that function runs again with a new Tx.
 type Tx interface {
-	// StartTS is the timestamp at which the transaction reads; 0 before its first call.
-	StartTS() uint64
 	// Query reads at the transaction's timestamp, its own writes included.
 	Query(ctx context.Context, text string, vars map[string]string) (data []byte, err error)
 	// Set writes N-Quads and returns the uids given to their blank nodes, keyed without "_:".
 	Set(ctx context.Context, nquads []byte) (map[string]UID, error)
 	// Delete removes N-Quads; "<0x1> <pred> * ." removes all values.
 	Delete(ctx context.Context, nquads []byte) error
+	// Commit deletes and sets N-Quads, in that order, and commits, all in one round trip.
+	// Nothing may follow it. It returns as Set does.
+	Commit(ctx context.Context, deletes, sets []byte) (map[string]UID, error)
 }
 
 // Conditional is a mutation of an upsert: N-Quads to set where a condition over the query's

@@ -41,11 +41,9 @@ func (s *session) Alter(ctx context.Context, op *api.Operation, opts ...grpc.Cal
 
 // CommitOrAbort runs as the sidecar.
 func (s *session) CommitOrAbort(ctx context.Context, txn *api.TxnContext, opts ...grpc.CallOption) (*api.TxnContext, error) {
-	done, err := authenticated(ctx, s, func(ctx context.Context) (*api.TxnContext, error) {
+	return authenticated(ctx, s, func(ctx context.Context) (*api.TxnContext, error) {
 		return s.DgraphClient.CommitOrAbort(ctx, txn, opts...)
 	})
-	noteCommit(ctx, done)
-	return done, err
 }
 
 // authenticated sends the call with the session's token and, when the engine says that it

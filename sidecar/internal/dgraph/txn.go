@@ -27,23 +27,14 @@ const (
 // error of fn or of the commit ends the transaction and is returned; fn must hold its
 // effects back until RunTx returns nil.
 func (c *Client) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error {
-	_, err := c.RunTxAt(ctx, fn)
-	return err
-}
-
-// RunTxAt is RunTx that tells the timestamps of what was committed. CommitTS is 0 where
-// nothing was written.
-func (c *Client) RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (at graph.Txn, err error) {
-	err = retry(ctx, aborted, func() error {
-		at = graph.Txn{}
-		txn := c.own.NewTxn()
-		defer func() { _ = txn.Discard(context.WithoutCancel(ctx)) }() // a no-op after the commit
-		if err := fn(ctx, &tx{txn, &at}); err != nil {
+	return retry(ctx, aborted, func() error {
+		t := &tx{txn: c.own.NewTxn()}
+		defer func() { _ = t.txn.Discard(context.WithoutCancel(ctx)) }() // a no-op after the commit
+		if err := fn(ctx, t); err != nil || t.committed {
 			return err
 		}
-		return txn.Commit(context.WithValue(ctx, commitKey{}, &at))
+		return t.txn.Commit(ctx)
 	})
-	return at, err
 }
 
 // Upsert runs a query and the mutations whose conditions hold, as one committed request: one
@@ -63,16 +54,6 @@ func (c *Client) Upsert(ctx context.Context, query string, mutations []graph.Con
 		return nil, err
 	}
 	return uidsOf(resp)
-}
-
-// commitKey is where dgo, which keeps a commit's timestamp to itself, lets us look for it:
-// the context that it hands to the session.
-type commitKey struct{}
-
-func noteCommit(ctx context.Context, committed *api.TxnContext) {
-	if at, ok := ctx.Value(commitKey{}).(*graph.Txn); ok {
-		at.CommitTS = committed.GetCommitTs()
-	}
 }
 
 // Alter changes the schema. The engine refuses while another change or a transaction is in
@@ -97,18 +78,15 @@ func (c *Client) alter(ctx context.Context, op *api.Operation) error {
 
 // tx is graph.Tx over dgo.
 type tx struct {
-	txn *dgo.Txn
-	at  *graph.Txn
+	txn       *dgo.Txn
+	committed bool
 }
-
-func (t *tx) StartTS() uint64 { return t.at.StartTS }
 
 func (t *tx) Query(ctx context.Context, text string, vars map[string]string) ([]byte, error) {
 	resp, err := t.txn.QueryWithVars(ctx, text, vars)
 	if err != nil {
 		return nil, err
 	}
-	t.at.StartTS = resp.GetTxn().GetStartTs()
 	return resp.GetJson(), nil
 }
 
@@ -117,16 +95,21 @@ func (t *tx) Set(ctx context.Context, nquads []byte) (map[string]graph.UID, erro
 	if err != nil {
 		return nil, err
 	}
-	t.at.StartTS = resp.GetTxn().GetStartTs()
 	return uidsOf(resp)
 }
 
 func (t *tx) Delete(ctx context.Context, nquads []byte) error {
-	resp, err := t.txn.Mutate(ctx, &api.Mutation{DelNquads: nquads})
-	if err == nil {
-		t.at.StartTS = resp.GetTxn().GetStartTs()
-	}
+	_, err := t.txn.Mutate(ctx, &api.Mutation{DelNquads: nquads})
 	return err
+}
+
+func (t *tx) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
+	resp, err := t.txn.Mutate(ctx, &api.Mutation{DelNquads: deletes, SetNquads: sets, CommitNow: true})
+	if err != nil {
+		return nil, err
+	}
+	t.committed = true
+	return uidsOf(resp)
 }
 
 // retry runs try until it succeeds, fails for good, or ctx ends; then the last error of
@@ -148,8 +131,11 @@ func retry(ctx context.Context, again func(error) bool, try func() error) error 
 	}
 }
 
+// aborted tells conflicts with another transaction. Under @count the engine finds some of them while it
+// carries out a mutation, and has no code for that.
 func aborted(err error) bool {
-	return errors.Is(err, dgo.ErrAborted) || status.Code(err) == codes.Aborted
+	return errors.Is(err, dgo.ErrAborted) || status.Code(err) == codes.Aborted ||
+		err != nil && strings.Contains(err.Error(), "Transaction is too old")
 }
 
 // busy tells the engine's "try later" answers to Alter, which have no status code of their own.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/evolve"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
@@ -59,7 +58,7 @@ func (r *Runner) apply(ctx context.Context, l *lease.Lease, j judge, b batch) (b
 
 // writing is what a batch's transaction sets and deletes.
 type writing struct {
-	order   []graph.Triplet
+	order   []graph.Triplet // edges that were there: fenced against deletes beside
 	set     map[graph.Triplet][]byte
 	deleted []byte
 }
@@ -67,7 +66,7 @@ type writing struct {
 func (w *writing) edge(e facet.Edge, c graph.Contribution) {
 	e.Contribution = c
 	w.set[e.Triplet] = e.AppendTo(nil)
-	w.order = append(w.order, e.Triplet) // was there: may be revived by us
+	w.order = append(w.order, e.Triplet)
 }
 
 func (w *writing) remove(t graph.Triplet) {
@@ -108,7 +107,7 @@ func (r *Runner) write(ctx context.Context, l *lease.Lease, b batch, from, to St
 	}
 	var done []Change
 	var w *writing
-	at, err := r.Cluster.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	err = r.Cluster.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		if err := l.WriteTx(ctx, tx); err != nil {
 			return err
 		}
@@ -133,7 +132,11 @@ func (r *Runner) write(ctx context.Context, l *lease.Lease, b batch, from, to St
 			return err
 		}
 		gone := fmt.Appendf(w.deleted, "<%s> <evorag.change.plan> * .\n", b.UID) // what was done says more
-		if err := tx.Delete(ctx, gone); err != nil {
+		counted := map[string]bool{}
+		for _, t := range w.order {
+			counted[t.Predicate] = schema.Predicates[t.Predicate].Count
+		}
+		if err := tx.Delete(ctx, facet.AppendFence(gone, w.order, counted)); err != nil {
 			return err
 		}
 		_, err = tx.Set(ctx, n)
@@ -154,9 +157,6 @@ func (r *Runner) write(ctx context.Context, l *lease.Lease, b batch, from, to St
 	if err != nil {
 		return b, err
 	}
-	if err := r.sinkRevived(ctx, at, w.order); err != nil {
-		return b, err
-	}
 	r.Changed(slices.Collect(maps.Keys(w.set)))
 	b.State = to
 	b.Done, err = marshal(done)
@@ -170,52 +170,4 @@ func (r *Runner) schema(ctx context.Context) (graph.Schema, error) {
 		return graph.Schema{}, err
 	}
 	return graph.ParseSchema(data)
-}
-
-// sinkRevived takes out again the edges that a wildcard delete of the user's had taken away
-// between our read and our commit: such a delete makes nothing abort, so our write has
-// brought them back. An edge that was set anew since, without what was learned, stays.
-func (r *Runner) sinkRevived(ctx context.Context, at graph.Txn, edges []graph.Triplet) error {
-	if len(edges) == 0 || at.CommitTS == 0 {
-		return nil
-	}
-	gone, err := r.missing(ctx, at.CommitTS-1, edges)
-	if err != nil || len(gone) == 0 {
-		return err
-	}
-	// Old states go in time: only where the older one is still there is the newer one to be believed.
-	missing, err := r.missing(ctx, at.StartTS, gone)
-	if err != nil {
-		return err
-	}
-	gone = slices.DeleteFunc(gone, func(t graph.Triplet) bool { return slices.Contains(missing, t) })
-	return r.Cluster.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
-		now, err := facet.Read(ctx, tx.Query, gone)
-		if err != nil {
-			return err
-		}
-		var n []byte
-		for _, t := range gone {
-			if now[t].Learned {
-				n = fmt.Appendf(n, "<%s> <%s> <%s> .\n", t.Head, t.Predicate, t.Object)
-			}
-		}
-		if len(n) == 0 {
-			return nil
-		}
-		return tx.Delete(ctx, n)
-	})
-}
-
-// missing lists the edges that were not there at a timestamp. With access control nobody may
-// read at a timestamp that was not given to him: then none is known to be missing.
-func (r *Runner) missing(ctx context.Context, ts uint64, edges []graph.Triplet) ([]graph.Triplet, error) {
-	there, err := facet.Exist(ctx, (&reader{cluster: r.Cluster, startTS: ts}).query, edges)
-	if err != nil && strings.Contains(err.Error(), "hash mismatch") {
-		return nil, nil //nolint:nilerr // see above
-	}
-	if err != nil {
-		return nil, fmt.Errorf("looking for edges that were deleted meanwhile: %w", err)
-	}
-	return slices.DeleteFunc(slices.Clone(edges), func(t graph.Triplet) bool { return there[t] }), nil
 }

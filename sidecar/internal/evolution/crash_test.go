@@ -33,20 +33,15 @@ type mortal struct {
 var errKilled = errors.New("killed")
 
 func (m *mortal) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error {
-	_, err := m.RunTxAt(ctx, fn)
-	return err
-}
-
-func (m *mortal) RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (graph.Txn, error) {
 	m.mu.Lock()
 	m.number++
 	dies := m.number == m.at
 	dead := m.number > m.at
 	m.mu.Unlock()
 	if dead {
-		return graph.Txn{}, errKilled
+		return errKilled
 	}
-	at, err := m.Client.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	err := m.Client.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
@@ -57,9 +52,9 @@ func (m *mortal) RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx)
 	})
 	if dies {
 		m.end()
-		return graph.Txn{}, errKilled
+		return errKilled
 	}
-	return at, err
+	return err
 }
 
 // killed runs work in a process that dies at its n-th transaction; false where it had fewer.
@@ -227,12 +222,7 @@ type rival struct {
 }
 
 func (r *rival) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error {
-	_, err := r.RunTxAt(ctx, fn)
-	return err
-}
-
-func (r *rival) RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (graph.Txn, error) {
-	return r.Client.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	return r.Client.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}

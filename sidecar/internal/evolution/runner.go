@@ -18,8 +18,6 @@ import (
 // Cluster is what evolution needs of the cluster.
 type Cluster interface {
 	lease.Store
-	// RunTxAt is RunTx that tells the timestamps of what was committed.
-	RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (graph.Txn, error)
 	// OwnQuery reads as the sidecar itself.
 	OwnQuery(ctx context.Context, c graph.Call) (graph.Answer, error)
 }

@@ -26,7 +26,8 @@ type Edge struct {
 	graph.Contribution
 	Learned bool // it has evorag.score; else its contribution is the neutral one
 
-	others []other // all other facets, by key
+	others  []other // all other facets, by key
+	touched bool    // it was, when it was read: it is noted under Touched already
 }
 
 // other is a facet that is not changed. text is its value as N-Quads have it, its type with it.
@@ -63,7 +64,7 @@ func (e Edge) AppendTo(b []byte) []byte {
 		b = fmt.Appendf(b, " (%s)", strings.Join(facets, ", "))
 	}
 	b = append(b, " .\n"...)
-	if e.Updates > 0 && e.Predicate != graph.ShortcutPredicate {
+	if e.Updates > 0 && !e.touched && e.Predicate != graph.ShortcutPredicate {
 		b = fmt.Appendf(b, "<%s> <%s> %s .\n", e.Head, Touched, graph.Quote(e.Predicate))
 	}
 	return b

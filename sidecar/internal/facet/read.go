@@ -160,6 +160,7 @@ func edge(t graph.Triplet, o object) (Edge, []doubt, error) {
 			return Edge{}, nil, fmt.Errorf("the facet %s of %s <%s> %s is %s: %w", key, t.Head, t.Predicate, t.Object, raw, err)
 		}
 	}
+	e.touched = e.Updates > 0
 	slices.SortFunc(e.others, func(a, b other) int { return cmp.Compare(a.key, b.key) })
 	return e, doubts, nil
 }

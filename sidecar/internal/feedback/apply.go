@@ -226,17 +226,18 @@ func (l *ledger) place(t graph.Triplet) int {
 	return i
 }
 
+// written are the edges that were changed, as they are to be.
+func (l *ledger) written() []facet.Edge {
+	out := make([]facet.Edge, 0, len(l.changed))
+	for t := range l.changed {
+		out = append(out, l.edges[t])
+	}
+	return out
+}
+
 func (l *ledger) put(e facet.Edge) {
 	l.edges[e.Triplet] = e
 	l.changed[e.Triplet] = true
-}
-
-// journaled is a batch that was committed, between its transaction's timestamps.
-type journaled struct {
-	uid      string
-	edges    []graph.Triplet // that it wrote
-	readTS   uint64
-	commitTS uint64 // 0: not known
 }
 
 // apply carries lessons and fates out in ONE transaction: it reads the edges' facets, merges,
@@ -245,8 +246,7 @@ type journaled struct {
 // answer was lost; it is left alone.
 func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*ledger, error) {
 	var done *ledger
-	var uids map[string]graph.UID
-	at, err := s.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	err := s.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		st, edges, err := s.readAll(ctx, tx, lessons, rest)
 		if err != nil {
 			return err
@@ -256,24 +256,23 @@ func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*le
 			return err
 		}
 		done = carryOut(st, edges, lost(edges, known), lessons, s.Alpha, s.Now())
-		nquads, err := s.nquads(st, done, lessons, rest, tx.StartTS())
+		nquads, err := s.nquads(st, done, lessons, rest)
 		if err != nil || len(nquads) == 0 {
 			return err
 		}
-		uids, err = tx.Set(ctx, nquads)
-		return err
+		return facet.Commit(ctx, tx, s.read, done.written(), nquads)
 	})
+	if done != nil { // where the commit's answer was lost, it may have been carried out
+		if written := done.batch.written(); len(written) > 0 {
+			s.Changed(written)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	s.verified = nil
 	if len(done.batch.Entries) > 0 {
 		alpha := done.alpha
 		s.alpha.Store(&alpha)
-	}
-	if written := done.batch.written(); len(written) > 0 {
-		s.Changed(written)
-		s.unverified = append(s.unverified, journaled{uids["batch"].String(), written, at.StartTS, at.CommitTS})
 	}
 	return done, nil
 }
@@ -312,22 +311,16 @@ func (s *Service) readAll(ctx context.Context, tx graph.Tx, lessons []lesson, re
 	return st, edges, err
 }
 
-// nquads writes a batch; nothing where there is nothing to do.
-func (s *Service) nquads(st state, l *ledger, lessons []lesson, rest []fate, readTS uint64) ([]byte, error) {
+// nquads writes all of a batch but its edges; nothing where there is nothing to do.
+func (s *Service) nquads(st state, l *ledger, lessons []lesson, rest []fate) ([]byte, error) {
 	var b []byte
 	for _, f := range rest {
 		if now := st.status[f.uid]; toBeApplied(now) && now != f.status {
 			b = fmt.Appendf(b, "<%s> <evorag.feedback.status> %s .\n<%[1]s> <evorag.feedback.reason> %[3]s .\n", f.uid, graph.Quote(f.status), graph.Quote(f.reason))
 		}
 	}
-	for _, uid := range s.verified {
-		b = fmt.Appendf(b, "<%s> <evorag.batch.checked> \"true\" .\n", uid)
-	}
 	if len(l.batch.Entries) == 0 {
 		return b, nil
-	}
-	for t := range l.changed {
-		b = l.edges[t].AppendTo(b)
 	}
 	for uid, status := range l.status {
 		b = fmt.Appendf(b, "<%s> <evorag.feedback.status> %s .\n", uid, graph.Quote(status))
@@ -344,5 +337,5 @@ func (s *Service) nquads(st state, l *ledger, lessons []lesson, rest []fate, rea
 	}
 	m := st.model
 	m.Alpha, m.Batches = &l.alpha, l.batch.Number
-	return l.batch.appendTo(m.appendTo(b), readTS)
+	return l.batch.appendTo(m.appendTo(b))
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/bench"
-	"github.com/evorag/dgraph-evorag/sidecar/internal/facet"
 )
 
 const benchEvents = 2000
@@ -78,11 +77,11 @@ func (c *cluster) bare(b *testing.B, retrievals []*graph.Retrieval) time.Duratio
 		var nquads []byte
 		for _, r := range retrievals[i%len(retrievals)].Results {
 			for _, t := range r.Instances[0].Triplets {
-				nquads = facet.Edge{Triplet: t.Triplet, Contribution: graph.Contribution{Score: 100.5, Updates: 1}}.AppendTo(nquads)
+				nquads = fmt.Appendf(nquads, "<%s> <%s> <%s> (evorag.score=100.5, evorag.n=1) .\n", t.Head, t.Predicate, t.Object)
 			}
 		}
 		err := c.Client.RunTx(b.Context(), func(ctx context.Context, tx graph.Tx) error {
-			_, err := tx.Set(ctx, nquads)
+			_, err := tx.Commit(ctx, nil, nquads)
 			return err
 		})
 		if err != nil {

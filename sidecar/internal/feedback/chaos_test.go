@@ -210,8 +210,6 @@ func TestChaos(t *testing.T) {
 		data, err := client.Read(t.Context(), `{ pending(func: eq(evorag.feedback.status, ["pending", "waiting"])) { count: count(uid) } }`, nil)
 		return err == nil && json.Unmarshal(data, &left) == nil && left.Pending[0].Count == 0
 	}, 5*time.Minute, 200*time.Millisecond, "nothing stays pending")
-	time.Sleep(2 * time.Second) // the last batch's check for revived edges
-
 	applied := requireReference(t, client)
 	var stored struct{ Ratings []struct{ Count int } }
 	read(t, client, `{ ratings(func: has(evorag.feedback.id)) { count: count(uid) } }`, &stored)

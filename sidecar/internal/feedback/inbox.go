@@ -164,7 +164,7 @@ func appendEvent(b []byte, subject string, e Event, received string) ([]byte, er
 
 // countBacklog looks how many ratings are to be applied, by all replicas together.
 func (s *Service) countBacklog(ctx context.Context) error {
-	data, err := s.read(ctx, 0, queries.Text("feedback_count"), nil)
+	data, err := s.read(ctx, queries.Text("feedback_count"), nil)
 	if err != nil {
 		return err
 	}

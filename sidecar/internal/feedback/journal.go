@@ -95,19 +95,16 @@ func fingerprint(t graph.Triplet) int64 {
 }
 
 // appendTo appends the N-Quads of the journal's node.
-func (b Batch) appendTo(nquads []byte, readTS uint64) ([]byte, error) {
+func (b Batch) appendTo(nquads []byte) ([]byte, error) {
 	body, err := json.Marshal(b)
 	if err != nil {
 		return nil, err
 	}
-	written := b.written()
 	nquads = fmt.Appendf(nquads, `_:batch <dgraph.type> "evorag.Batch" .
 _:batch <evorag.batch.number> "%d" .
 _:batch <evorag.batch.time> "%s" .
-_:batch <evorag.batch.read_ts> "%d" .
-_:batch <evorag.batch.checked> "%t" .
 _:batch <evorag.batch.body> %s .
-`, b.Number, b.Time.UTC().Format(time.RFC3339Nano), readTS, len(written) == 0, graph.Quote(string(body)))
+`, b.Number, b.Time.UTC().Format(time.RFC3339Nano), graph.Quote(string(body)))
 	for _, t := range b.Edges {
 		nquads = fmt.Appendf(nquads, "_:batch <evorag.batch.edges> \"%d\" .\n", fingerprint(t))
 	}

@@ -80,7 +80,7 @@ func within(text, name string, none, low, high int) (int, error) {
 }
 
 func (s *Service) list(ctx context.Context, chosen []string, first, offset int) (Inbox, error) {
-	data, err := s.read(ctx, 0, listed("feedback_inbox", chosen), map[string]string{"$first": strconv.Itoa(first), "$offset": strconv.Itoa(offset)})
+	data, err := s.read(ctx, listed("feedback_inbox", chosen), map[string]string{"$first": strconv.Itoa(first), "$offset": strconv.Itoa(offset)})
 	if err != nil {
 		return Inbox{}, err
 	}

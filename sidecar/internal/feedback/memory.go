@@ -127,7 +127,7 @@ func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
 		}
 	}
 	var uids map[string]graph.UID
-	_, err := m.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) (err error) {
+	err := m.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) (err error) {
 		uids, err = tx.Set(ctx, nquads)
 		return err
 	})
@@ -188,7 +188,7 @@ func (m *memory) find(ctx context.Context, ids map[string]bool) (map[string]*sho
 	if len(absent) == 0 {
 		return out, nil
 	}
-	data, err := m.read(ctx, 0, listed("feedback_retrievals", absent), nil)
+	data, err := m.read(ctx, listed("feedback_retrievals", absent), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (m *memory) find(ctx context.Context, ids map[string]bool) (map[string]*sho
 func (m *memory) prune(ctx context.Context) error {
 	before := m.Now().Add(-m.Keep).UTC().Format(time.RFC3339)
 	for {
-		data, err := m.read(ctx, 0, queries.Text("retrievals_old"), map[string]string{"$before": before})
+		data, err := m.read(ctx, queries.Text("retrievals_old"), map[string]string{"$before": before})
 		if err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (m *memory) prune(ctx context.Context) error {
 				nquads = fmt.Appendf(nquads, "<%s> <%s> * .\n", r.UID, p)
 			}
 		}
-		_, err = m.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error { return tx.Delete(ctx, nquads) })
+		err = m.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error { return tx.Delete(ctx, nquads) })
 		if err != nil {
 			return err
 		}

@@ -64,9 +64,7 @@ func readModel(ctx context.Context, query facet.Query) (model, error) {
 
 // loadModel brings the alpha that rankings use up to date; another replica may have learned.
 func (s *Service) loadModel(ctx context.Context) error {
-	m, err := readModel(ctx, func(ctx context.Context, text string, vars map[string]string) ([]byte, error) {
-		return s.read(ctx, 0, text, vars)
-	})
+	m, err := readModel(ctx, s.read)
 	if err == nil {
 		s.alpha.Store(m.Alpha)
 	}

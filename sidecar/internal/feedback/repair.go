@@ -120,13 +120,13 @@ func knownOf(ctx context.Context, query facet.Query, edges map[graph.Triplet]fac
 
 // repair looks at every edge that the journal knows and gives back the scores that were lost.
 func (s *Service) repair(ctx context.Context) error {
-	m, err := readModel(ctx, s.at(0))
+	m, err := readModel(ctx, s.read)
 	if err != nil {
 		return err
 	}
 	known := map[graph.Triplet]last{}
 	for from := m.Reset; ; {
-		data, err := s.read(ctx, 0, queries.Text("journal"), map[string]string{"$from": strconv.Itoa(from)})
+		data, err := s.read(ctx, queries.Text("journal"), map[string]string{"$from": strconv.Itoa(from)})
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (s *Service) repair(ctx context.Context) error {
 		from = batches[len(batches)-1].Number
 	}
 	for part := range slices.Chunk(slices.Collect(maps.Keys(known)), scoresAtOnce) {
-		edges, err := facet.Read(ctx, s.at(0), part)
+		edges, err := facet.Read(ctx, s.read, part)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (s *Service) repair(ctx context.Context) error {
 // restore repairs some edges in a transaction of its own.
 func (s *Service) restore(ctx context.Context, part []graph.Triplet) error {
 	var found []facet.Edge
-	_, err := s.Store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	err := s.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		m, err := readModel(ctx, tx.Query)
 		if err != nil {
 			return err
@@ -181,14 +181,11 @@ func (s *Service) restore(ctx context.Context, part []graph.Triplet) error {
 		for i, e := range found {
 			batch.Edges = append(batch.Edges, e.Triplet)
 			batch.Entries[0].Steps = append(batch.Entries[0].Steps, Change{i, graph.NeutralScore, e.Score, e.Updates})
-			nquads = e.AppendTo(nquads)
 		}
-		nquads, err = batch.appendTo(nquads, tx.StartTS())
-		if err != nil {
+		if nquads, err = batch.appendTo(nquads); err != nil {
 			return err
 		}
-		_, err = tx.Set(ctx, nquads)
-		return err
+		return facet.Commit(ctx, tx, s.read, found, nquads)
 	})
 	if err == nil && len(found) > 0 {
 		repaired := make([]graph.Triplet, len(found))

@@ -187,25 +187,22 @@ func importPart(ctx context.Context, store Store, part []Line) (n int, err error
 	for i, l := range part {
 		triplets[i] = l.triplet()
 	}
-	_, err = store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	err = store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		edges, err := facet.Read(ctx, tx.Query, triplets)
 		if err != nil {
 			return err
 		}
-		n = 0
-		var nquads []byte
+		var changed []facet.Edge
 		for _, l := range part {
 			if e, there := edges[l.triplet()]; there {
 				e.Contribution = graph.Contribution{Score: graph.RoundScore(*l.Score), Updates: l.N, Low: l.Low, Hidden: l.Hidden}
-				nquads = e.AppendTo(nquads)
-				n++
+				changed = append(changed, e)
 			}
 		}
-		if n == 0 {
+		if n = len(changed); n == 0 {
 			return nil
 		}
-		_, err = tx.Set(ctx, nquads)
-		return err
+		return facet.Commit(ctx, tx, reader(store), changed, nil)
 	})
 	return n, err
 }
@@ -214,7 +211,7 @@ func importAlpha(ctx context.Context, store Store, alpha float64) error {
 	if !(alpha >= rank.MinAlpha && alpha <= rank.MaxAlpha) {
 		return fmt.Errorf("alpha %v is not from %g to %g", alpha, rank.MinAlpha, rank.MaxAlpha)
 	}
-	_, err := store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	err := store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		m, err := readModel(ctx, tx.Query)
 		if err != nil {
 			return err
@@ -247,7 +244,7 @@ func Reset(ctx context.Context, store Store, predicates []string) (n int, err er
 			n += len(part)
 		}
 	}
-	_, err = store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	err = store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		m, err := readModel(ctx, tx.Query)
 		if err != nil || m.UID == 0 {
 			return err
@@ -263,21 +260,20 @@ func Reset(ctx context.Context, store Store, predicates []string) (n int, err er
 }
 
 func resetPart(ctx context.Context, store Store, part []graph.Triplet) error {
-	_, err := store.RunTxAt(ctx, func(ctx context.Context, tx graph.Tx) error {
+	err := store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		edges, err := facet.Read(ctx, tx.Query, part)
 		if err != nil {
 			return err
 		}
-		var nquads []byte
-		for _, e := range edges {
-			e.Contribution = graph.Neutral()
-			nquads = e.AppendTo(nquads)
-		}
-		if len(nquads) == 0 {
+		if len(edges) == 0 {
 			return nil
 		}
-		_, err = tx.Set(ctx, nquads)
-		return err
+		var changed []facet.Edge
+		for _, e := range edges {
+			e.Contribution = graph.Neutral()
+			changed = append(changed, e)
+		}
+		return facet.Commit(ctx, tx, reader(store), changed, nil)
 	})
 	return err
 }

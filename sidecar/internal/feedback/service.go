@@ -14,9 +14,9 @@ import (
 
 // Store is what feedback needs of the cluster, as the sidecar itself.
 type Store interface {
-	// RunTxAt runs fn in a transaction until it commits; aborts are retried with jitter, fn
-	// runs again then. It tells the timestamps of what was committed.
-	RunTxAt(ctx context.Context, fn func(context.Context, graph.Tx) error) (graph.Txn, error)
+	// RunTx runs fn in a transaction until it commits; aborts are retried with jitter, fn
+	// runs again then.
+	RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error
 	OwnQuery(ctx context.Context, call graph.Call) (graph.Answer, error)
 	// Upsert runs a query and the mutations whose conditions hold, as one committed request,
 	// and gives the uids of the blank nodes of those that were carried out.
@@ -76,16 +76,13 @@ type Options struct {
 // Service is the whole room. Make one with New, keep Run running, hand the HTTP requests on.
 type Service struct {
 	Options
-	memory     *memory
-	inbox      *inbox
-	embedding  *credit.Embedding
-	bucket     bucket
-	backlog    atomic.Int64
-	alpha      atomic.Pointer[float64] // the learned one; nil: none yet
-	unverified []journaled             // batches that are to be checked, the worker's own
-	checking   chan checked            // the check that is under way, nil: none; the worker's own
-	verified   []string                // batches to be marked checked, the worker's own
-	failures   map[string]int          // of ratings by uid, the worker's own
+	memory    *memory
+	inbox     *inbox
+	embedding *credit.Embedding
+	bucket    bucket
+	backlog   atomic.Int64
+	alpha     atomic.Pointer[float64] // the learned one; nil: none yet
+	failures  map[string]int          // of ratings by uid, the worker's own
 }
 
 // New makes a Service. It reads nothing yet.
@@ -156,9 +153,9 @@ func (s *Service) LearnedAlpha(namespace uint64) (float64, bool) {
 	return 0, false
 }
 
-// read runs a read-only query as the sidecar; at is a timestamp, 0 for a fresh one.
-func (s *Service) read(ctx context.Context, at uint64, text string, vars map[string]string) ([]byte, error) {
-	a, err := s.Store.OwnQuery(ctx, graph.Call{Query: text, Vars: vars, ReadOnly: true, StartTS: at})
+// read runs a read-only query as the sidecar, at a fresh timestamp. It is a facet.Query.
+func (s *Service) read(ctx context.Context, text string, vars map[string]string) ([]byte, error) {
+	a, err := s.Store.OwnQuery(ctx, graph.Call{Query: text, Vars: vars, ReadOnly: true})
 	return a.JSON, err
 }
 

@@ -61,7 +61,7 @@ type Outcome struct {
 // ShowRating is GET /evorag/v1/feedback/status?id=: what became of a delivery.
 func (s *Service) ShowRating(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("id")
-	data, err := s.read(r.Context(), 0, queries.Text("feedback_rating"), map[string]string{"$id": id})
+	data, err := s.read(r.Context(), queries.Text("feedback_rating"), map[string]string{"$id": id})
 	if err != nil {
 		answerError(w, http.StatusBadGateway, "engine_error", err.Error())
 		return
@@ -145,7 +145,7 @@ func (s *Service) explain(ctx context.Context, head, predicate, object string) (
 			triplets = append(triplets, graph.Triplet{Head: h.UID, Predicate: predicate, Object: o.UID})
 		}
 	}
-	edges, err := facet.Read(ctx, s.at(0), triplets)
+	edges, err := facet.Read(ctx, s.read, triplets)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -178,7 +178,7 @@ func (s *Service) nodes(ctx context.Context, name string) ([]graph.Node, error) 
 
 // history takes an edge's steps out of the journal.
 func (s *Service) history(ctx context.Context, t graph.Triplet) ([]Happening, error) {
-	data, err := s.read(ctx, 0, queries.Text("journal_edge"), map[string]string{"$edge": fmt.Sprint(fingerprint(t))})
+	data, err := s.read(ctx, queries.Text("journal_edge"), map[string]string{"$edge": fmt.Sprint(fingerprint(t))})
 	if err != nil {
 		return nil, err
 	}

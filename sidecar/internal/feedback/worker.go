@@ -3,9 +3,14 @@ package feedback
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/credit"
 	"github.com/evorag/dgraph-evorag/queries"
@@ -23,8 +28,6 @@ func (s *Service) work(ctx context.Context) {
 	every := time.NewTicker(s.Wait)
 	defer every.Stop()
 	var looked time.Time // at what waits
-	s.recover(ctx)
-	defer func() { _ = s.awaitCheck() }()
 	for {
 		select {
 		case <-ctx.Done():
@@ -39,9 +42,6 @@ func (s *Service) work(ctx context.Context) {
 		if now := s.Now(); err == nil && now.Sub(looked) >= s.Retry {
 			looked = now
 			err = s.drain(ctx, learner, statusWaiting)
-		}
-		if err == nil {
-			err = s.settle(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("ratings can't be applied now; they are kept", "error", err)
@@ -105,7 +105,7 @@ func (s *Service) teach(ctx context.Context, learner credit.Learner, batch []sto
 		return nil
 	}
 	s.count(done, rest, time.Since(began))
-	return s.verify(ctx)
+	return nil
 }
 
 func (s *Service) count(done *ledger, rest []fate, took time.Duration) {
@@ -127,7 +127,7 @@ func (s *Service) count(done *ledger, rest []fate, took time.Duration) {
 
 // events reads ratings of one status.
 func (s *Service) events(ctx context.Context, status string, most int) ([]stored, error) {
-	data, err := s.read(ctx, 0, queries.Text("feedback_events"), map[string]string{"$status": status, "$first": fmt.Sprint(most)})
+	data, err := s.read(ctx, queries.Text("feedback_events"), map[string]string{"$status": status, "$first": fmt.Sprint(most)})
 	if err != nil {
 		return nil, err
 	}
@@ -149,4 +149,22 @@ func (s *Service) events(ctx context.Context, status string, most int) ([]stored
 		}
 	}
 	return out, nil
+}
+
+// transient tells errors that say nothing about the ratings: the engine is away or not ready.
+func transient(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	switch status.Code(err) {
+	case codes.Unknown, codes.InvalidArgument:
+		text := strings.ToLower(err.Error())
+		for _, passing := range []string{"retry", "not ready", "unavailable", "connection", "leader", "deadline", "closed", "draining", "overloaded", "pending"} {
+			if strings.Contains(text, passing) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
 }

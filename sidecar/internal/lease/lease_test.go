@@ -34,7 +34,9 @@ type memoryTx struct {
 	set map[string]string
 }
 
-func (*memoryTx) StartTS() uint64 { return 1 }
+func (t *memoryTx) Commit(ctx context.Context, _, sets []byte) (map[string]graph.UID, error) {
+	return t.Set(ctx, sets)
+}
 
 func (t *memoryTx) Query(context.Context, string, map[string]string) ([]byte, error) {
 	if t.m.fields == nil {
