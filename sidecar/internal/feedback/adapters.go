@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,13 +31,15 @@ func decode(body []byte) ([]Event, error) {
 			return nil, errors.New("there is more behind the JSON object; send one object")
 		}
 		return one(p.event())
-	case keys["traceId"] != nil || keys["dataType"] != nil:
+	case keys["batch"] != nil:
+		return fromLangfuseBatch(body)
+	case keys["traceId"] != nil || keys["sessionId"] != nil || keys["dataType"] != nil:
 		return one(fromLangfuse(body))
 	case keys["run_id"] != nil || keys["feedback_source"] != nil:
 		return one(fromLangSmith(body))
 	case keys["data"] != nil:
 		return fromPhoenix(body)
-	case keys["span_id"] != nil || keys["annotator_kind"] != nil:
+	case keys["annotator_kind"] != nil:
 		return one(fromPhoenixOne(body))
 	}
 	return nil, errors.New(`no shape that is known here; send {"retrieval": "...", "score": 1..5}, a Langfuse score, a LangSmith feedback or Phoenix annotations`)
@@ -52,6 +55,15 @@ type about struct {
 	Scale     string `json:"scale"` // of the score; where it is left out, each adapter's own
 }
 
+// UnmarshalJSON reads an object. Metadata of another kind, which these tools allow, say nothing to us.
+func (a *about) UnmarshalJSON(b []byte) error {
+	if len(b) == 0 || b[0] != '{' {
+		return nil
+	}
+	type bare about
+	return json.Unmarshal(b, (*bare)(a))
+}
+
 // fill takes the metadata over. id is the traced thing's own id, which may be the retrieval's.
 func (a about) fill(e *Event, id string) {
 	e.Retrieval = a.Retrieval
@@ -64,19 +76,44 @@ func (a about) fill(e *Event, id string) {
 	}
 }
 
-func scaleOr(scale, otherwise string) string {
-	if scale == "" {
-		return otherwise
+// fromLangfuseBatch reads what Langfuse's clients send: events of which the scores are taken.
+func fromLangfuseBatch(body []byte) ([]Event, error) {
+	var all struct {
+		Batch []struct {
+			ID   string          `json:"id"`
+			Type string          `json:"type"`
+			Body json.RawMessage `json:"body"`
+		} `json:"batch"`
 	}
-	return scale
+	if err := json.Unmarshal(body, &all); err != nil {
+		return nil, fmt.Errorf("the Langfuse events are not readable: %w", err)
+	}
+	var events []Event
+	for i, x := range all.Batch {
+		if x.Type != "score-create" {
+			continue
+		}
+		e, err := fromLangfuse(x.Body)
+		if err != nil {
+			return nil, fmt.Errorf("batch[%d]: %w", i, err)
+		}
+		e.ID = delivery("langfuse", x.ID, "") // the event's; a changed score comes in another event
+		events = append(events, e)
+	}
+	if len(events) == 0 {
+		return nil, errors.New("no event of the type score-create among the Langfuse events")
+	}
+	return events, nil
 }
 
-// fromLangfuse reads a score object of Langfuse. NUMERIC is on the scale 0-1 unless
-// metadata.scale says else; CATEGORICAL has no order that is known here.
+// fromLangfuse reads a score object of Langfuse, as it is created or as it is read back. NUMERIC, the type
+// where none is named, is on the scale 0-1 unless metadata.scale says else; CATEGORICAL has no order
+// that is known here.
 func fromLangfuse(body []byte) (Event, error) {
 	var s struct {
 		ID           string          `json:"id"`
 		TraceID      string          `json:"traceId"`
+		SessionID    string          `json:"sessionId"`
 		Name         string          `json:"name"`
 		Source       string          `json:"source"` // API, EVAL, ANNOTATION
 		Value        json.RawMessage `json:"value"`
@@ -89,22 +126,22 @@ func fromLangfuse(body []byte) (Event, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return Event{}, fmt.Errorf("the Langfuse score is not readable: %w", err)
 	}
-	e := Event{ID: delivery("langfuse", s.ID, s.UpdatedAt), Source: Human, Rater: rater(s.AuthorUserID, s.Name), Comment: s.Comment}
+	e := Event{ID: delivery("langfuse", s.ID, s.UpdatedAt), Source: Human, Rater: cmp.Or(s.AuthorUserID, s.Name), Comment: s.Comment}
 	if s.Source == "EVAL" {
 		e.Source = LLM
 	}
-	scale := scaleOr(s.Metadata.Scale, scaleUnit)
+	scale := cmp.Or(s.Metadata.Scale, scaleUnit)
 	switch s.DataType {
 	case "BOOLEAN":
 		scale = scaleBoolean
-	case "CATEGORICAL", "TEXT":
+	case "CATEGORICAL", "TEXT", "CORRECTION":
 		return Event{}, fmt.Errorf("a Langfuse score of type %s can't be mapped to a rating; send NUMERIC or BOOLEAN", s.DataType)
 	}
 	x, err := number(s.Value, "value", scale)
 	if err == nil {
 		e.Rating, err = onScale(x, scale)
 	}
-	s.Metadata.fill(&e, s.TraceID)
+	s.Metadata.fill(&e, cmp.Or(s.TraceID, s.SessionID))
 	return e, err
 }
 
@@ -114,6 +151,7 @@ func fromLangSmith(body []byte) (Event, error) {
 	var f struct {
 		ID         string          `json:"id"`
 		RunID      string          `json:"run_id"`
+		TraceID    string          `json:"trace_id"`
 		Key        string          `json:"key"`
 		Score      json.RawMessage `json:"score"`
 		Comment    string          `json:"comment"`
@@ -123,25 +161,23 @@ func fromLangSmith(body []byte) (Event, error) {
 			UserID   string `json:"user_id"`
 			Metadata about  `json:"metadata"`
 		} `json:"feedback_source"`
-		Extra struct {
-			Metadata about `json:"metadata"`
-		} `json:"extra"`
+		Extra about `json:"extra"`
 	}
 	if err := json.Unmarshal(body, &f); err != nil {
 		return Event{}, fmt.Errorf("the LangSmith feedback is not readable: %w", err)
 	}
-	e := Event{ID: delivery("langsmith", f.ID, f.ModifiedAt), Source: Human, Rater: rater(f.Source.UserID, f.Key), Comment: f.Comment}
+	e := Event{ID: delivery("langsmith", f.ID, f.ModifiedAt), Source: Human, Rater: cmp.Or(f.Source.UserID, f.Key), Comment: f.Comment}
 	if f.Source.Type == "model" || f.Source.Type == "auto_eval" {
 		e.Source = LLM
 	}
 	from := f.Source.Metadata
 	if from.Retrieval == "" {
-		from = f.Extra.Metadata
+		from = f.Extra
 	}
 	if !present(f.Score) {
 		return Event{}, errors.New("the LangSmith feedback has no score; only scored feedback can be learned from")
 	}
-	scale := scaleOr(from.Scale, scaleUnit)
+	scale := cmp.Or(from.Scale, scaleUnit)
 	if raw := string(f.Score); raw == "true" || raw == "false" {
 		scale = scaleBoolean
 	}
@@ -149,11 +185,12 @@ func fromLangSmith(body []byte) (Event, error) {
 	if err == nil {
 		e.Rating, err = onScale(x, scale)
 	}
-	from.fill(&e, f.RunID)
+	from.fill(&e, cmp.Or(f.RunID, f.TraceID))
 	return e, err
 }
 
-// fromPhoenix reads what is posted to Phoenix' span_annotations or trace_annotations.
+// fromPhoenix reads what is posted to Phoenix' span_annotations, trace_annotations or
+// session_annotations.
 func fromPhoenix(body []byte) ([]Event, error) {
 	var all struct {
 		Data []json.RawMessage `json:"data"`
@@ -179,6 +216,7 @@ func fromPhoenixOne(body []byte) (Event, error) {
 		ID            string `json:"id"`
 		SpanID        string `json:"span_id"`
 		TraceID       string `json:"trace_id"`
+		SessionID     string `json:"session_id"`
 		Name          string `json:"name"`
 		AnnotatorKind string `json:"annotator_kind"` // HUMAN, LLM, CODE
 		Identifier    string `json:"identifier"`
@@ -194,7 +232,7 @@ func fromPhoenixOne(body []byte) (Event, error) {
 	if err := json.Unmarshal(body, &a); err != nil {
 		return Event{}, fmt.Errorf("the Phoenix annotation is not readable: %w", err)
 	}
-	e := Event{ID: delivery("phoenix", a.ID, a.UpdatedAt), Rater: rater(a.UserID+a.Identifier, a.Name), Comment: a.Result.Explanation}
+	e := Event{ID: delivery("phoenix", a.ID, a.UpdatedAt), Rater: cmp.Or(a.UserID, a.Identifier, a.Name), Comment: a.Result.Explanation}
 	switch a.AnnotatorKind {
 	case "LLM":
 		e.Source = LLM
@@ -206,7 +244,7 @@ func fromPhoenixOne(body []byte) (Event, error) {
 	var err error
 	switch label := strings.ToLower(a.Result.Label); {
 	case present(a.Result.Score):
-		scale := scaleOr(a.Metadata.Scale, scaleUnit)
+		scale := cmp.Or(a.Metadata.Scale, scaleUnit)
 		var x float64
 		if x, err = number(a.Result.Score, "score", scale); err == nil {
 			e.Rating, err = onScale(x, scale)
@@ -218,11 +256,7 @@ func fromPhoenixOne(body []byte) (Event, error) {
 	default:
 		err = fmt.Errorf("the Phoenix annotation has neither a score nor a label that is known (thumbs-up, thumbs-down, correct, incorrect): %q", a.Result.Label)
 	}
-	id := a.SpanID
-	if id == "" {
-		id = a.TraceID
-	}
-	a.Metadata.fill(&e, id)
+	a.Metadata.fill(&e, cmp.Or(a.SpanID, a.TraceID, a.SessionID))
 	return e, err
 }
 
@@ -232,12 +266,4 @@ func delivery(tool, id, version string) string {
 		return ""
 	}
 	return strings.TrimRight(tool+":"+id+":"+version, ":")
-}
-
-// rater tells raters of another tool apart: by user, else by what is rated.
-func rater(user, name string) string {
-	if user != "" {
-		return user
-	}
-	return name
 }

@@ -58,16 +58,32 @@ func TestEveryRatingIsMappedToOneToFive(t *testing.T) {
 	}
 }
 
-// Payloads as the tools send them, written for these tests.
+// Payloads as the tools' clients send them, written for these tests after langfuse/langfuse
+// (fern/apis/server/definition, score-v1.yml and ingestion.yml), langchain-ai/langsmith-sdk
+// (python/langsmith/schemas.py, FeedbackCreate) and Arize-ai/phoenix (schemas/openapi.json, *AnnotationData).
 const (
 	langfuse = `{"id":"score-1","timestamp":"2026-01-05T10:00:00Z","projectId":"p","environment":"production","name":"helpfulness","value":0.75,
 		"source":"ANNOTATION","authorUserId":"ann","comment":"fine","metadata":{"retrieval":"RID","response":"Disney","scale":"0-1"},"configId":null,"queueId":null,
 		"createdAt":"2026-01-05T10:00:00Z","updatedAt":"2026-01-05T10:00:01Z","dataType":"NUMERIC","stringValue":null,"traceId":"0af7651916cd43dd8448eb211c80319c","observationId":null}`
+	langfuseCreate  = `{"name":"novelty","value":0.5,"traceId":"RID","environment":"production"}`
+	langfuseSession = `{"id":"s3","sessionId":"chat-7","name":"helpful","value":0,"dataType":"BOOLEAN","configId":"c1","metadata":{"retrieval":"RID","model":{"name":"m"}}}`
+	langfuseNote    = `{"id":"s4","traceId":"RID","name":"q","value":1,"metadata":"free text"}`
+	langfuseBatch   = `{"batch":[{"id":"e1","type":"trace-create","timestamp":"2026-01-05T10:00:00.000Z","body":{"id":"t1","name":"chat"}},
+		{"id":"e2","type":"score-create","timestamp":"2026-01-05T10:00:01.000Z","body":{"id":"s5","traceId":"RID","name":"quality","value":1,"dataType":"NUMERIC","comment":"yes"}}],
+		"metadata":{"batch_size":2,"sdk_name":"python","public_key":"pk"}}`
 	langfuseEval = `{"id":"score-2","traceId":"RID","name":"correct","value":1,"source":"EVAL","dataType":"BOOLEAN","comment":null,"metadata":{}}`
 	langsmith    = `{"id":"f47ac10b","created_at":"2026-01-05T10:00:00Z","modified_at":"2026-01-05T10:00:00Z","run_id":"a1b2","trace_id":"a1b2","key":"user_score","score":0,
 		"value":null,"comment":"wrong","correction":null,"feedback_source":{"type":"api","metadata":{"retrieval":"RID"},"user_id":null}}`
-	langsmithModel = `{"id":"f47ac10c","run_id":"a1b2","key":"correctness","score":true,"feedback_source":{"type":"model","metadata":{}},"extra":{"metadata":{"retrieval":"RID","answer":["Disney"]}}}`
-	phoenix        = `{"data":[
+	langsmithCreate = `{"id":"0f8fad5b-d9cb-469f-a165-70867728950e","created_at":"2026-01-05T10:00:00+00:00","modified_at":"2026-01-05T10:00:00+00:00",
+		"run_id":"7c9e6679-7425-40de-944b-e07fc1f90ae7","trace_id":"7c9e6679-7425-40de-944b-e07fc1f90ae7","key":"correctness","score":0.5,"value":"half",
+		"feedback_source":{"type":"model","metadata":{"__run":{"run_id":"a3bb189e-8bf9-3888-9912-ace4e6543002"},"retrieval":"RID"}},"error":false}`
+	langsmithExtra = `{"id":"5","run_id":null,"trace_id":"t","session_id":"p","key":"thumb","score":1,"feedback_source":null,"extra":{"retrieval":"RID","response":"Disney"}}`
+	langsmithModel = `{"id":"f47ac10c","run_id":"a1b2","key":"correctness","score":true,"feedback_source":{"type":"model","metadata":{}},"extra":{"retrieval":"RID","answer":["Disney"]}}`
+	phoenixSession = `{"data":[{"session_id":"chat-7","name":"satisfied","annotator_kind":"HUMAN","result":{"label":"yes","score":1,"explanation":null},"metadata":{"retrieval":"RID"},"identifier":""},
+		{"span_id":"RID","name":"qa","annotator_kind":"LLM","result":{"score":0,"label":"incorrect","explanation":"other owner"},"metadata":null,"identifier":"judge-1"}]}`
+	phoenixRead = `{"data":[{"id":"U3Bhbg==","created_at":"2026-01-05T10:00:00Z","updated_at":"2026-01-05T10:00:02Z","source":"APP","user_id":"VXNlcjox","span_id":"RID","name":"note",
+		"annotator_kind":"HUMAN","result":{"label":"thumbs-up","score":null,"explanation":null},"metadata":{},"identifier":""}],"next_cursor":null}`
+	phoenix = `{"data":[
 		{"span_id":"67f6740bbe1ddc3f","name":"correctness","annotator_kind":"HUMAN","result":{"label":"thumbs-down","score":null,"explanation":"no"},"metadata":{"retrieval":"RID"},"identifier":"ann"},
 		{"span_id":"67f6740bbe1ddc3f","name":"qa","annotator_kind":"LLM","result":{"label":"correct","score":0.25},"metadata":{"retrieval":"RID"}},
 		{"trace_id":"RID","name":"f1","annotator_kind":"CODE","result":{"label":"correct"}}]}`
@@ -80,6 +96,17 @@ func TestOtherToolsAreUnderstoodAsTheySend(t *testing.T) {
 	}{
 		{"a Langfuse annotation", langfuse, []Event{{ID: "langfuse:score-1:2026-01-05T10:00:01Z", Retrieval: "RID", Rating: 4, Rater: "ann", Source: Human, Response: "Disney", Comment: "fine"}}},
 		{"a Langfuse evaluation of a trace that is named after the retrieval", langfuseEval, []Event{{ID: "langfuse:score-2", Retrieval: "RID", Rating: 5, Rater: "correct", Source: LLM}}},
+		{"a Langfuse score as it is created", langfuseCreate, []Event{{Retrieval: "RID", Rating: 3, Rater: "novelty", Source: Human}}},
+		{"a Langfuse score of a session", langfuseSession, []Event{{ID: "langfuse:s3", Retrieval: "RID", Rating: 1, Rater: "helpful", Source: Human}}},
+		{"a Langfuse score with metadata of another kind", langfuseNote, []Event{{ID: "langfuse:s4", Retrieval: "RID", Rating: 5, Rater: "q", Source: Human}}},
+		{"the events that a Langfuse client sends", langfuseBatch, []Event{{ID: "langfuse:e2", Retrieval: "RID", Rating: 5, Rater: "quality", Source: Human, Comment: "yes"}}},
+		{"a LangSmith feedback as its client creates it", langsmithCreate, []Event{{ID: "langsmith:0f8fad5b-d9cb-469f-a165-70867728950e:2026-01-05T10:00:00+00:00", Retrieval: "RID", Rating: 3, Rater: "correctness", Source: LLM}}},
+		{"a LangSmith feedback of a trace, with extra", langsmithExtra, []Event{{ID: "langsmith:5", Retrieval: "RID", Rating: 5, Rater: "thumb", Source: Human, Response: "Disney"}}},
+		{"Phoenix annotations of a session and of a span", phoenixSession, []Event{
+			{Retrieval: "RID", Rating: 5, Rater: "satisfied", Source: Human},
+			{Retrieval: "RID", Rating: 1, Rater: "judge-1", Source: LLM, Comment: "other owner"},
+		}},
+		{"Phoenix annotations as they are read back", phoenixRead, []Event{{ID: "phoenix:U3Bhbg==:2026-01-05T10:00:02Z", Retrieval: "RID", Rating: 5, Rater: "VXNlcjox", Source: Human}}},
 		{"a LangSmith feedback", langsmith, []Event{{ID: "langsmith:f47ac10b:2026-01-05T10:00:00Z", Retrieval: "RID", Rating: 1, Rater: "user_score", Source: Human, Comment: "wrong"}}},
 		{"a LangSmith evaluator", langsmithModel, []Event{{ID: "langsmith:f47ac10c", Retrieval: "RID", Rating: 5, Rater: "correctness", Source: LLM, Gold: []string{"Disney"}}}},
 		{"Phoenix annotations", phoenix, []Event{
@@ -97,6 +124,9 @@ func TestOtherToolsAreUnderstoodAsTheySend(t *testing.T) {
 	for name, body := range map[string]string{
 		"a Langfuse category":                `{"id":"s","traceId":"r","name":"n","stringValue":"good","dataType":"CATEGORICAL"}`,
 		"a Langfuse number beyond its scale": `{"id":"s","traceId":"r","name":"n","value":4,"dataType":"NUMERIC"}`,
+		"a Langfuse category without a type": `{"name":"toxicity","value":"not toxic","traceId":"r"}`,
+		"Langfuse events without a score":    `{"batch":[{"id":"e1","type":"trace-create","body":{}}]}`,
+		"a Phoenix note":                     `{"data":{"span_id":"r","note":"hm"}}`,
 		"a LangSmith note without a score":   `{"id":"s","run_id":"r","key":"note","score":null}`,
 		"a Phoenix label that is unknown":    `{"data":[{"span_id":"r","name":"n","annotator_kind":"HUMAN","result":{"label":"meh"}}]}`,
 	} {
