@@ -199,6 +199,7 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	altered := func() {
 		guard.Check(context.Background()) // bounded; the caller's going away must not cut it off
 		p.SchemaChanged()
+		learning.Altered()
 	}
 	var wrote func()
 	if cache != nil {

@@ -31,7 +31,7 @@ func newFeedback(cfg config.Config, client *dgraph.Client, ids *token.Signer, ca
 		Evaluator:  f.Evaluator,
 		Evaluators: map[string]feedback.Evaluator{},
 		Alpha:      cfg.Ranking.Alpha,
-		Keep:       f.Keep, Queue: f.Queue, Batch: f.Batch, Wait: f.Wait, Retry: 5 * f.Wait, Rate: f.Rate, Backlog: f.Backlog,
+		Forget:     f.Store == "off", Keep: f.Keep, Queue: f.Queue, Batch: f.Batch, Wait: f.Wait, Retry: 5 * f.Wait, Rate: f.Rate, Backlog: f.Backlog,
 		Tolerance: f.Tolerance,
 	}
 	if model != nil {

@@ -10,6 +10,7 @@ import (
 
 // Feedback says how ratings are taken and what they teach.
 type Feedback struct {
+	Store   string        `yaml:"store"`   // on: retrievals are stored, so that they can be rated; off
 	Keep    time.Duration `yaml:"keep"`    // how long a retrieval is remembered and can be rated
 	Queue   int           `yaml:"queue"`   // retrievals that wait to be stored; more are dropped, queries never wait
 	Batch   int           `yaml:"batch"`   // most ratings applied in one transaction
@@ -51,7 +52,7 @@ type Weights struct {
 
 func defaultFeedback() Feedback {
 	return Feedback{
-		Keep: 7 * 24 * time.Hour, Queue: 1024, Batch: 20, Wait: time.Second, Rate: 1000, Backlog: 100_000,
+		Store: "on", Keep: 7 * 24 * time.Hour, Queue: 1024, Batch: 20, Wait: time.Second, Rate: 1000, Backlog: 100_000,
 		Tolerance: 5 * time.Minute,
 		Evaluator: "embedding", MinFidelity: 0.3, MaxConflict: 0,
 		Learner: Learner{Rule: "default", Eta: 0.5, EtaAlpha: 0.05, Cap: 3, Delta: 0.2, Gain: "off", Negative: 0.3},
@@ -72,6 +73,9 @@ func (f Feedback) verify(bad func(field string, value any, write string), within
 		if d.value <= 0 {
 			bad(d.field, d.value, "a duration above zero, for instance 1s")
 		}
+	}
+	if !slices.Contains([]string{"on", "off"}, f.Store) {
+		bad("feedback.store", f.Store, "on or off")
 	}
 	within("feedback.queue", f.Queue, 1, 1_000_000)
 	within("feedback.batch", f.Batch, 1, 1000)

@@ -102,9 +102,9 @@ type ledger struct {
 	bring   map[string]*lesson // by retrieval: brings the response that is to be kept
 }
 
-// carryOut gives back what edges have lost, then applies the lessons that are still to be
-// applied, in their order. It is a function of its arguments: the journal tells what it did.
-func carryOut(st state, edges map[graph.Triplet]facet.Edge, lost []facet.Edge, lessons []lesson, alpha float64, now time.Time) *ledger {
+// carryOut gives back what edges have lost, applies the lessons that are still to be
+// applied, in their order, and notes the ratings that are void. It is a function of its arguments: the journal tells what it did.
+func carryOut(st state, edges map[graph.Triplet]facet.Edge, lost []facet.Edge, lessons []lesson, rest []fate, alpha float64, now time.Time) *ledger {
 	l := &ledger{
 		batch: Batch{Number: st.model.Batches + 1, Time: now}, at: map[graph.Triplet]int{}, edges: edges,
 		changed: map[graph.Triplet]bool{}, alpha: st.model.alpha(alpha), reset: st.model.Reset, status: map[string]string{}, applied: st.applied,
@@ -126,6 +126,13 @@ func carryOut(st state, edges map[graph.Triplet]facet.Edge, lost []facet.Edge, l
 			l.reverse(before)
 		}
 		l.apply(x)
+	}
+	for _, f := range rest {
+		if f.status == statusVoid && toBeApplied(st.status[f.uid]) {
+			e := l.entry(kindVoid, &lesson{stored: f.stored, response: f.Response})
+			e.Reason = f.reason
+			l.batch.Entries = append(l.batch.Entries, e)
+		}
 	}
 	return l
 }
@@ -255,7 +262,7 @@ func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*le
 		if err != nil {
 			return err
 		}
-		done = carryOut(st, edges, lost(edges, known), lessons, s.Alpha, s.Now())
+		done = carryOut(st, edges, lost(edges, known), lessons, rest, s.Alpha, s.Now())
 		nquads, err := s.nquads(st, done, lessons, rest)
 		if err != nil || len(nquads) == 0 {
 			return err

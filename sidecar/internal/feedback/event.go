@@ -111,6 +111,7 @@ const (
 type stored struct {
 	uid      string
 	received time.Time
+	broken   error // it can't be read
 	Event
 }
 

@@ -14,6 +14,7 @@ const (
 	kindApplied    = "applied"    // a rating took effect
 	kindReversed   = "reversed"   // its effect was taken back, for a newer rating
 	kindSuperseded = "superseded" // it came after a newer one, and has no effect
+	kindVoid       = "void"       // it has no effect and never will
 )
 
 // Batch is what one transaction changed. Entries are in the order in which they took effect.
@@ -36,8 +37,9 @@ type Entry struct {
 	Source    Source     `json:"source"`
 	Response  string     `json:"response,omitempty"` // the beginning of it
 	Steps     []Change   `json:"steps,omitempty"`
-	Void      []int      `json:"void,omitempty"` // edges that were missing, and are not set again
-	Alpha     [2]float64 `json:"alpha"`          // before and after
+	Reason    string     `json:"reason,omitempty"` // of a rating that is void
+	Void      []int      `json:"void,omitempty"`   // edges that were missing, and are not set again
+	Alpha     [2]float64 `json:"alpha"`            // before and after
 }
 
 // Change is one edge's score before and after, raw, and its number of updates after.

@@ -49,7 +49,7 @@ func fresh(lessons []lesson) state {
 func TestABatchIsCarriedOut(t *testing.T) {
 	t.Run("a rating moves its edges, and is counted on each", func(t *testing.T) {
 		lessons := []lesson{rated(1, "ann", 1, step(0, 3), step(1, -2))}
-		l := carryOut(fresh(lessons), neutral(2), nil, lessons, .5, time.Now())
+		l := carryOut(fresh(lessons), neutral(2), nil, lessons, nil, .5, time.Now())
 		require.Equal(t, 103.0, l.edges[triplet(0)].Score)
 		require.Equal(t, 98.0, l.edges[triplet(1)].Score)
 		require.Equal(t, 1, l.edges[triplet(0)].Updates)
@@ -58,7 +58,7 @@ func TestABatchIsCarriedOut(t *testing.T) {
 	})
 	t.Run("a newer rating of the same rater replaces the older exactly", func(t *testing.T) {
 		lessons := []lesson{rated(1, "ann", 1, step(0, 3), step(1, -2)), rated(2, "ann", 2, step(1, 1))}
-		l := carryOut(fresh(lessons), neutral(2), nil, lessons, .5, time.Now())
+		l := carryOut(fresh(lessons), neutral(2), nil, lessons, nil, .5, time.Now())
 		require.Equal(t, graph.Contribution{Score: 100}, l.edges[triplet(0)].Contribution)
 		require.Equal(t, graph.Contribution{Score: 101, Updates: 1}, l.edges[triplet(1)].Contribution)
 		require.Equal(t, map[string]string{"0x1": statusSuperseded, "0x2": statusApplied}, l.status)
@@ -66,26 +66,26 @@ func TestABatchIsCarriedOut(t *testing.T) {
 	})
 	t.Run("an older rating that comes late has no effect", func(t *testing.T) {
 		lessons := []lesson{rated(1, "ann", 2, step(0, 3)), rated(2, "ann", 1, step(0, 1))}
-		l := carryOut(fresh(lessons), neutral(1), nil, lessons, .5, time.Now())
+		l := carryOut(fresh(lessons), neutral(1), nil, lessons, nil, .5, time.Now())
 		require.Equal(t, 103.0, l.edges[triplet(0)].Score)
 		require.Equal(t, map[string]string{"0x1": statusApplied, "0x2": statusSuperseded}, l.status)
 	})
 	t.Run("another rater adds his own", func(t *testing.T) {
 		lessons := []lesson{rated(1, "ann", 1, step(0, 3)), rated(2, "bob", 2, step(0, 1))}
-		l := carryOut(fresh(lessons), neutral(1), nil, lessons, .5, time.Now())
+		l := carryOut(fresh(lessons), neutral(1), nil, lessons, nil, .5, time.Now())
 		require.Equal(t, 104.0, l.edges[triplet(0)].Score)
 	})
 	t.Run("a rating that is applied already is left alone", func(t *testing.T) {
 		lessons := []lesson{rated(1, "ann", 1, step(0, 3))}
 		st := fresh(lessons)
 		st.status["0x1"] = statusApplied
-		l := carryOut(st, neutral(1), nil, lessons, .5, time.Now())
+		l := carryOut(st, neutral(1), nil, lessons, nil, .5, time.Now())
 		require.Empty(t, l.batch.Entries)
 		require.Empty(t, l.changed)
 	})
 	t.Run("a missing edge is journaled void and not made", func(t *testing.T) {
 		lessons := []lesson{rated(1, "ann", 1, step(0, 3), step(7, 3))}
-		l := carryOut(fresh(lessons), neutral(1), nil, lessons, .5, time.Now())
+		l := carryOut(fresh(lessons), neutral(1), nil, lessons, nil, .5, time.Now())
 		require.NotContains(t, l.edges, triplet(7))
 		require.Equal(t, []int{1}, l.batch.Entries[0].Void)
 		require.Equal(t, []graph.Triplet{triplet(0)}, l.batch.written())
@@ -96,7 +96,7 @@ func TestABatchIsCarriedOut(t *testing.T) {
 		e.Score = 199
 		edges[triplet(0)] = e
 		lessons := []lesson{rated(1, "ann", 1, step(0, 3)), rated(2, "ann", 2)}
-		l := carryOut(fresh(lessons), edges, nil, lessons, .5, time.Now())
+		l := carryOut(fresh(lessons), edges, nil, lessons, nil, .5, time.Now())
 		require.Equal(t, 199.0, l.edges[triplet(0)].Score)
 	})
 	t.Run("what a reset has forgotten is not taken back", func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestABatchIsCarriedOut(t *testing.T) {
 		st := fresh(lessons)
 		st.model = model{Batches: 4, Reset: 3}
 		st.applied[lessons[0].Key()] = effect{"0x1", time.Unix(1, 0), 3, Entry{Kind: kindApplied, Feedback: "0x1", Steps: []Change{{0, 100, 103, 1}}}, []graph.Triplet{triplet(0)}}
-		l := carryOut(st, neutral(1), nil, lessons, .5, time.Now())
+		l := carryOut(st, neutral(1), nil, lessons, nil, .5, time.Now())
 		require.Equal(t, 101.0, l.edges[triplet(0)].Score)
 		require.Equal(t, 5, l.batch.Number)
 	})
@@ -114,7 +114,7 @@ func TestABatchIsCarriedOut(t *testing.T) {
 		e.Low, e.Hidden = 2, true
 		edges[triplet(0)] = e
 		lessons := []lesson{rated(1, "ann", 1, step(0, 3))}
-		l := carryOut(fresh(lessons), edges, nil, lessons, .5, time.Now())
+		l := carryOut(fresh(lessons), edges, nil, lessons, nil, .5, time.Now())
 		require.Equal(t, graph.Contribution{Score: 103, Updates: 1, Low: 2, Hidden: true}, l.edges[triplet(0)].Contribution)
 	})
 }
@@ -158,7 +158,7 @@ func TestHoweverRatingsAreBatchedOnlyTheNewestOfEachRaterCounts(t *testing.T) {
 		alpha := .5
 		for i := 0; i < n; {
 			size := rapid.IntRange(1, n-i).Draw(t, "batch")
-			l := carryOut(st, edges, nil, lessons[i:i+size], .5, time.Now())
+			l := carryOut(st, edges, nil, lessons[i:i+size], nil, .5, time.Now())
 			for uid, s := range l.status {
 				st.status[uid] = s
 			}
@@ -181,7 +181,7 @@ func TestHoweverRatingsAreBatchedOnlyTheNewestOfEachRaterCounts(t *testing.T) {
 
 func TestTheJournalIsReadBackAsItWasWritten(t *testing.T) {
 	lessons := []lesson{rated(1, "ann", 1, step(0, math.Pi), step(9, 1)), rated(2, "ann", 2, step(1, -1e-9))}
-	l := carryOut(fresh(lessons), neutral(2), nil, lessons, .5, time.Unix(5, 0).UTC())
+	l := carryOut(fresh(lessons), neutral(2), nil, lessons, nil, .5, time.Unix(5, 0).UTC())
 	body, err := json.Marshal(l.batch)
 	require.NoError(t, err)
 	var back Batch

@@ -33,6 +33,9 @@ type fate struct {
 func (s *Service) prepare(ctx context.Context, events []stored, learner credit.Learner) (lessons []lesson, rest []fate, err error) {
 	ids := map[string]bool{} // true where a response would be wanted
 	for _, e := range events {
+		if e.broken != nil {
+			continue
+		}
 		ids[e.Retrieval] = ids[e.Retrieval] || e.Response == ""
 	}
 	known, err := s.memory.find(ctx, ids)
@@ -40,7 +43,15 @@ func (s *Service) prepare(ctx context.Context, events []stored, learner credit.L
 		return nil, nil, err
 	}
 	for _, e := range events {
+		if e.broken != nil {
+			rest = append(rest, fate{e, statusVoid, e.broken.Error()})
+			continue
+		}
 		r, ok := known[e.Retrieval]
+		if ok && r.broken != nil {
+			rest = append(rest, fate{e, statusVoid, r.broken.Error()})
+			continue
+		}
 		if !ok {
 			rest = append(rest, s.absent(e))
 			continue
@@ -69,8 +80,12 @@ var errNever = errors.New("this rating can't be learned from")
 // absent is the fate of a rating whose retrieval nobody has stored: it waits while another
 // replica may still be writing it, and in vain once the retrieval would be forgotten.
 func (s *Service) absent(e stored) fate {
-	if _, at, err := s.IDs.Parse(e.Retrieval); err != nil || s.Now().Sub(at) > s.Keep {
+	_, at, err := s.IDs.Parse(e.Retrieval)
+	switch {
+	case err != nil || s.Now().Sub(at) > s.Keep:
 		return fate{e, statusVoid, "the retrieval is not stored (any more)"}
+	case at.UnixNano() <= s.dropped.Load():
+		return fate{e, statusVoid, "the retrieval went when data were dropped"}
 	}
 	return fate{e, statusWaiting, "the retrieval is not stored yet"}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ const (
 // shown is a retrieval with what was answered to it, as far as that is known.
 type shown struct {
 	graph.Retrieval
+	broken   error // it can't be read
 	response string
 	uid      graph.UID // 0: not stored yet
 }
@@ -64,6 +66,25 @@ func (m *memory) keep(r *shown) {
 	m.order[m.next] = r.ID
 	m.next = (m.next + 1) % len(m.order)
 	m.recent[r.ID] = r
+}
+
+// forget lets the recent ones that are stored go; they are read again where they are wanted.
+func (m *memory) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.recent, func(_ string, r *shown) bool { return r.uid != 0 })
+}
+
+// stored gives one of the recent ones that is in the cluster, "" where there is none.
+func (m *memory) stored() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, r := range m.recent {
+		if r.uid != 0 {
+			return id
+		}
+	}
+	return ""
 }
 
 func (m *memory) answered(id, response string) {
@@ -206,7 +227,8 @@ func (m *memory) find(ctx context.Context, ids map[string]bool) (map[string]*sho
 	for _, row := range answer.Retrievals {
 		r := &shown{uid: row.UID, response: row.Response}
 		if err := json.Unmarshal([]byte(row.Body), &r.Retrieval); err != nil {
-			return nil, fmt.Errorf("the stored retrieval %s is not readable: %w", row.ID, err)
+			out[row.ID] = &shown{broken: fmt.Errorf("the stored retrieval is not readable: %w", err)}
+			continue
 		}
 		m.keep(r)
 		kept := *r
@@ -254,12 +276,17 @@ func (s *Service) tend(ctx context.Context) {
 	defer every.Stop()
 	var pruned time.Time
 	repaired := s.Now() // batches repair what they meet; this is for the rest
+	var learned model
+	altered := false
 	for {
 		if err := s.countBacklog(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Debug("the backlog can't be counted now", "error", err)
 		}
-		if err := s.loadModel(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Debug("alpha can't be read now", "error", err)
+		now, err := s.look(ctx, learned, altered)
+		if err == nil {
+			learned, altered = now, false
+		} else if ctx.Err() == nil {
+			s.Log.Debug("the model can't be read now", "error", err)
 		}
 		if now := s.Now(); now.Sub(pruned) >= pruneEvery {
 			pruned = now
@@ -276,6 +303,8 @@ func (s *Service) tend(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-s.altered:
+			altered = true
 		case <-every.C:
 		}
 	}

@@ -63,12 +63,12 @@ func readModel(ctx context.Context, query facet.Query) (model, error) {
 }
 
 // loadModel brings the alpha that rankings use up to date; another replica may have learned.
-func (s *Service) loadModel(ctx context.Context) error {
+func (s *Service) loadModel(ctx context.Context) (model, error) {
 	m, err := readModel(ctx, s.read)
 	if err == nil {
 		s.alpha.Store(m.Alpha)
 	}
-	return err
+	return m, err
 }
 
 // clampAlpha keeps alpha in its range, equation (9), and in steps that every engine prints.

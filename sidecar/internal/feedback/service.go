@@ -58,6 +58,7 @@ type Options struct {
 	Evaluators map[string]Evaluator // besides embedding and gold
 	Alpha      float64              // before any feedback
 
+	Forget  bool          // retrievals are not stored; what was stored before can still be rated
 	Keep    time.Duration // how long retrievals are remembered
 	Queue   int           // retrievals that wait to be written; more are dropped
 	Batch   int           // most ratings of one transaction
@@ -83,6 +84,8 @@ type Service struct {
 	backlog   atomic.Int64
 	alpha     atomic.Pointer[float64] // the learned one; nil: none yet
 	failures  map[string]int          // of ratings by uid, the worker's own
+	altered   chan struct{}           // data may have been dropped
+	dropped   atomic.Int64            // when data were dropped, in Unix nanoseconds; 0: not seen
 }
 
 // New makes a Service. It reads nothing yet.
@@ -97,7 +100,7 @@ func New(o Options) (*Service, error) {
 	if o.Changed == nil {
 		o.Changed = func([]graph.Triplet) {}
 	}
-	s := &Service{Options: o, embedding: embedding, failures: map[string]int{}, bucket: bucket{rate: o.Rate, now: o.Now}}
+	s := &Service{Options: o, embedding: embedding, failures: map[string]int{}, altered: make(chan struct{}, 1), bucket: bucket{rate: o.Rate, now: o.Now}}
 	if _, err := s.evaluator(o.Evaluator); err != nil {
 		return nil, fmt.Errorf("feedback.evaluator: %w", err)
 	}
@@ -136,7 +139,7 @@ func (s *Service) Run(ctx context.Context) {
 // Remember takes a retrieval to be stored. It never waits: where too many are under way this
 // one is dropped and counted.
 func (s *Service) Remember(r *graph.Retrieval) {
-	if r.Namespace == s.Namespace && len(r.Results) > 0 {
+	if !s.Forget && r.Namespace == s.Namespace && len(r.Results) > 0 {
 		s.memory.remember(r)
 	}
 }

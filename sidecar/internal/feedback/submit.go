@@ -8,5 +8,5 @@ func (s *Service) Submit(ctx context.Context, e Event) error {
 	if err := s.admit(e); err != nil {
 		return err
 	}
-	return s.inbox.store(ctx, []Event{e})
+	return s.store(ctx, []Event{e})
 }

@@ -104,7 +104,26 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request, trusted bool) 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), 15*time.Second)
 	defer cancel()
-	return ids, s.inbox.store(ctx, events)
+	return ids, s.store(ctx, events)
+}
+
+// store keeps events that were admitted. Where retrievals are not stored, their retrievals must be
+// there from before: others never will be.
+func (s *Service) store(ctx context.Context, events []Event) error {
+	if s.Forget {
+		ids := map[string]bool{}
+		for _, e := range events {
+			ids[e.Retrieval] = false
+		}
+		known, err := s.memory.find(ctx, ids)
+		if err != nil {
+			return err
+		}
+		if len(known) < len(ids) {
+			return refusal{http.StatusNotFound, "not_stored_here", errors.New("retrievals are not stored here, so they can't be rated; switch feedback.store on")}
+		}
+	}
+	return s.inbox.store(ctx, events)
 }
 
 // admit refuses what never can be applied.
@@ -140,7 +159,6 @@ func answerJSON(w http.ResponseWriter, status int, v any) {
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer is not JSON"}}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Access-Control-Allow-Origin", "*")
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

@@ -114,12 +114,14 @@ func (s *Service) count(done *ledger, rest []fate, took time.Duration) {
 		n[e.Kind]++
 	}
 	for _, f := range rest {
-		n[f.status]++
+		if f.status == statusWaiting {
+			n[statusWaiting]++
+		}
 	}
 	for outcome, count := range n {
 		s.Meter.Feedback(outcome, count)
 	}
-	s.backlog.Add(-int64(n[kindApplied] + n[kindSuperseded] + n[statusVoid]))
+	s.backlog.Add(-int64(n[kindApplied] + n[kindSuperseded] + n[kindVoid]))
 	if len(done.batch.Entries) > 0 {
 		s.Meter.Batch(took)
 	}
@@ -145,7 +147,7 @@ func (s *Service) events(ctx context.Context, status string, most int) ([]stored
 	for i, e := range answer.Events {
 		out[i] = stored{uid: e.UID, received: e.Received}
 		if err := json.Unmarshal([]byte(e.Body), &out[i].Event); err != nil {
-			return nil, fmt.Errorf("the stored rating %s is not readable: %w", e.UID, err)
+			out[i].broken = fmt.Errorf("the stored rating is not readable: %w", err)
 		}
 	}
 	return out, nil

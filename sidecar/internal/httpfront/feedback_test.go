@@ -56,9 +56,11 @@ func TestAnybodyMayRateButOnlyAdministratorsSeeWhatOthersAsked(t *testing.T) {
 		{http.MethodGet, "/evorag/v1/retrievals/AQ", "retrieval /evorag/v1/retrievals/AQ", false},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			_, body := send(t, c.method, ours.URL+c.path, "application/json", "")
+			resp, body := send(t, c.method, ours.URL+c.path, "application/json", "")
 			require.Equal(t, c.want, body)
-			resp, body := send(t, c.method, others.URL+c.path, "application/json", "")
+			require.Equal(t, []string{"*"}, resp.Header.Values("Access-Control-Allow-Origin"), "a page of elsewhere may read it")
+			require.Contains(t, resp.Header.Get("Access-Control-Allow-Headers"), "Content-Type")
+			resp, body = send(t, c.method, others.URL+c.path, "application/json", "")
 			if c.open {
 				require.Equal(t, c.want, body)
 				return

@@ -145,11 +145,11 @@ func (f *Front) table() map[string]route {
 		"/evorag/metrics":   {handle: f.metrics, methods: []string{http.MethodGet}},
 	}
 	if f.Feedback != nil {
-		routes["/evorag/v1/feedback"] = route{handle: f.rate, methods: []string{http.MethodPost}}
-		routes["/evorag/v1/feedback/inbox"] = route{handle: f.Feedback.List, methods: []string{http.MethodGet}, admin: true}
-		routes["/evorag/v1/feedback/status"] = route{handle: f.Feedback.ShowRating, methods: []string{http.MethodGet}, admin: true}
-		routes["/evorag/v1/edges/explain"] = route{handle: f.Feedback.Explain, methods: []string{http.MethodGet}, admin: true}
-		routes[retrievals] = route{handle: f.Feedback.ShowRetrieval, methods: []string{http.MethodGet}, admin: true}
+		routes["/evorag/v1/feedback"] = route{handle: withCORS(f.rate), methods: []string{http.MethodPost}}
+		routes["/evorag/v1/feedback/inbox"] = route{handle: withCORS(f.Feedback.List), methods: []string{http.MethodGet}, admin: true}
+		routes["/evorag/v1/feedback/status"] = route{handle: withCORS(f.Feedback.ShowRating), methods: []string{http.MethodGet}, admin: true}
+		routes["/evorag/v1/edges/explain"] = route{handle: withCORS(f.Feedback.Explain), methods: []string{http.MethodGet}, admin: true}
+		routes[retrievals] = route{handle: withCORS(f.Feedback.ShowRetrieval), methods: []string{http.MethodGet}, admin: true}
 	}
 	if f.Console != nil {
 		routes[ConsoleAt] = route{handle: f.Console.ServeHTTP, methods: []string{http.MethodGet, http.MethodHead}}
