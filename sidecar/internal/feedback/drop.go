@@ -19,7 +19,7 @@ func (s *Service) look(ctx context.Context, before model, altered bool) (model, 
 	if err != nil {
 		return before, err
 	}
-	dropped := now.Batches < before.Batches
+	dropped := before.UID != 0 && (now.UID != before.UID || now.Batches < before.Batches)
 	if id := s.memory.stored(); id != "" && (altered || dropped) {
 		s.memory.forget()
 		known, err := s.memory.find(ctx, map[string]bool{id: false})

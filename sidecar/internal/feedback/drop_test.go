@@ -51,7 +51,9 @@ func TestRatingsOfRetrievalsThatWereDroppedAreVoid(t *testing.T) {
 				}
 				c.drop(t, drop)
 				c.migrate(t)
-				if !learned {
+				if learned {
+					require.Eventually(t, func() bool { _, ok := s.LearnedAlpha(0); return !ok }, 10*time.Second, 10*time.Millisecond)
+				} else {
 					s.Altered()
 				}
 				id := s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox", "rater": "late"})
