@@ -277,14 +277,13 @@ func (s *Service) tend(ctx context.Context) {
 	var pruned time.Time
 	repaired := s.Now() // batches repair what they meet; this is for the rest
 	var learned model
-	altered := false
 	for {
 		if err := s.countBacklog(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Debug("the backlog can't be counted now", "error", err)
 		}
-		now, err := s.look(ctx, learned, altered)
-		if err == nil {
-			learned, altered = now, false
+		if now, err := s.loadModel(ctx); err == nil {
+			s.noteIfNew(learned, now)
+			learned = now
 		} else if ctx.Err() == nil {
 			s.Log.Debug("the model can't be read now", "error", err)
 		}
@@ -303,8 +302,6 @@ func (s *Service) tend(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.altered:
-			altered = true
 		case <-every.C:
 		}
 	}

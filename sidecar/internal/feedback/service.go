@@ -84,7 +84,7 @@ type Service struct {
 	backlog   atomic.Int64
 	alpha     atomic.Pointer[float64] // the learned one; nil: none yet
 	failures  map[string]int          // of ratings by uid, the worker's own
-	altered   chan struct{}           // data may have been dropped
+	altered   atomic.Bool             // data may have been dropped
 	dropped   atomic.Int64            // when data were dropped, in Unix nanoseconds; 0: not seen
 }
 
@@ -100,7 +100,7 @@ func New(o Options) (*Service, error) {
 	if o.Changed == nil {
 		o.Changed = func([]graph.Triplet) {}
 	}
-	s := &Service{Options: o, embedding: embedding, failures: map[string]int{}, altered: make(chan struct{}, 1), bucket: bucket{rate: o.Rate, now: o.Now}}
+	s := &Service{Options: o, embedding: embedding, failures: map[string]int{}, bucket: bucket{rate: o.Rate, now: o.Now}}
 	if _, err := s.evaluator(o.Evaluator); err != nil {
 		return nil, fmt.Errorf("feedback.evaluator: %w", err)
 	}

@@ -38,7 +38,10 @@ func (s *Service) work(ctx context.Context) {
 				continue // the ticker takes what doesn't fill a batch
 			}
 		}
-		err := s.drain(ctx, learner, statusPending)
+		err := s.lookAfterAlter(ctx)
+		if err == nil {
+			err = s.drain(ctx, learner, statusPending)
+		}
 		if now := s.Now(); err == nil && now.Sub(looked) >= s.Retry {
 			looked = now
 			err = s.drain(ctx, learner, statusWaiting)
