@@ -28,9 +28,35 @@ type fate struct {
 	reason string
 }
 
+// prepared is a batch of ratings that is ready to be applied.
+type prepared struct {
+	lessons []lesson
+	rest    []fate
+	err     error // the cluster's; nothing is prepared then
+}
+
+// each gives the ratings of a batch one by one.
+func (p prepared) each() (out []prepared) {
+	for i := range p.lessons {
+		out = append(out, prepared{lessons: p.lessons[i : i+1]})
+	}
+	for i := range p.rest {
+		out = append(out, prepared{rest: p.rest[i : i+1]})
+	}
+	return out
+}
+
+// rating is the only one of a batch of one.
+func (p prepared) rating() stored {
+	if len(p.lessons) > 0 {
+		return p.lessons[0].stored
+	}
+	return p.rest[0].stored
+}
+
 // prepare turns ratings into lessons, outside any transaction. Those that can't be judged
-// now, or never, come back with the reason. The error is the cluster's.
-func (s *Service) prepare(ctx context.Context, events []stored, learner credit.Learner) (lessons []lesson, rest []fate, err error) {
+// now, or never, come back with the reason.
+func (s *Service) prepare(ctx context.Context, events []stored, learner credit.Learner) (p prepared) {
 	ids := map[string]bool{} // true where a response would be wanted
 	for _, e := range events {
 		if e.broken != nil {
@@ -40,38 +66,39 @@ func (s *Service) prepare(ctx context.Context, events []stored, learner credit.L
 	}
 	known, err := s.memory.find(ctx, ids)
 	if err != nil {
-		return nil, nil, err
+		return prepared{err: err}
 	}
 	for _, e := range events {
 		if e.broken != nil {
-			rest = append(rest, fate{e, statusVoid, e.broken.Error()})
+			p.rest = append(p.rest, fate{e, statusVoid, e.broken.Error()})
 			continue
 		}
 		r, ok := known[e.Retrieval]
 		if ok && r.broken != nil {
-			rest = append(rest, fate{e, statusVoid, r.broken.Error()})
+			p.rest = append(p.rest, fate{e, statusVoid, r.broken.Error()})
 			continue
 		}
 		if !ok {
-			rest = append(rest, s.absent(e))
+			p.rest = append(p.rest, s.absent(e))
 			continue
 		}
 		if e.Response != "" && r.response == "" {
-			r.response = e.Response // for those after it that bring none
+			r.response = e.Response // for those after it that bring none, in later batches too
+			s.memory.answered(e.Retrieval, e.Response)
 		}
 		l, err := s.learn(ctx, e, r, learner)
 		switch {
 		case ctx.Err() != nil:
-			return nil, nil, ctx.Err()
+			return prepared{err: ctx.Err()}
 		case errors.Is(err, credit.ErrNoResponse), errors.Is(err, credit.ErrNoGold), errors.Is(err, errNever):
-			rest = append(rest, fate{e, statusVoid, err.Error()})
+			p.rest = append(p.rest, fate{e, statusVoid, err.Error()})
 		case err != nil:
-			rest = append(rest, fate{e, statusWaiting, err.Error()})
+			p.rest = append(p.rest, fate{e, statusWaiting, err.Error()})
 		default:
-			lessons = append(lessons, l)
+			p.lessons = append(p.lessons, l)
 		}
 	}
-	return lessons, rest, nil
+	return p
 }
 
 // errNever is in the chain of errors that time doesn't mend.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -66,12 +68,38 @@ func (s *Service) drain(ctx context.Context, learner credit.Learner, status stri
 		if len(events) == 0 {
 			return nil
 		}
-		for batch := range slices.Chunk(events, s.Batch) {
-			for _, e := range batch {
-				seen[e.uid] = true
-			}
-			if err := s.teach(ctx, learner, batch); err != nil {
+		for _, e := range events {
+			seen[e.uid] = true
+		}
+		for p := range s.ahead(ctx, learner, slices.Chunk(events, s.Batch)) {
+			if err := s.teach(ctx, p); err != nil {
 				return err
+			}
+		}
+	}
+}
+
+// ahead prepares batches, each while the one before it is applied.
+func (s *Service) ahead(ctx context.Context, learner credit.Learner, batches iter.Seq[[]stored]) iter.Seq[prepared] {
+	return func(yield func(prepared) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		next := make(chan prepared)
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		group.Go(func() {
+			defer close(next)
+			for batch := range batches {
+				select {
+				case next <- s.prepare(ctx, batch, learner):
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		for p := range next {
+			if !yield(p) {
+				return
 			}
 		}
 	}
@@ -79,36 +107,37 @@ func (s *Service) drain(ctx context.Context, learner credit.Learner, status stri
 
 // teach applies one batch. Where it fails for a reason that lies in one of the ratings, each
 // is tried alone, and the one that fails is void.
-func (s *Service) teach(ctx context.Context, learner credit.Learner, batch []stored) error {
+func (s *Service) teach(ctx context.Context, p prepared) error {
+	if p.err != nil {
+		return p.err
+	}
 	began := time.Now()
-	lessons, rest, err := s.prepare(ctx, batch, learner)
-	if err != nil {
+	done, err := s.apply(ctx, p.lessons, p.rest)
+	if err == nil {
+		s.count(done, p.rest, time.Since(began))
+		return nil
+	}
+	if ctx.Err() != nil || transient(err) {
 		return err
 	}
-	done, err := s.apply(ctx, lessons, rest)
-	if err != nil {
-		if ctx.Err() != nil || transient(err) {
-			return err
-		}
-		if len(batch) == 1 {
-			if s.failures[batch[0].uid]++; s.failures[batch[0].uid] < enoughFailures {
-				s.Log.Warn("a rating can't be applied now", "feedback", batch[0].uid, "error", err)
-				return nil
-			}
-			s.Log.Error("a rating can't be applied", "feedback", batch[0].uid, "error", err)
-			delete(s.failures, batch[0].uid)
-			_, err = s.apply(ctx, nil, []fate{{batch[0], statusVoid, "it can't be applied: " + err.Error()}})
-			return err
-		}
-		for i := range batch {
-			if err := s.teach(ctx, learner, batch[i:i+1]); err != nil {
+	alone := p.each()
+	if len(alone) > 1 {
+		for _, one := range alone {
+			if err := s.teach(ctx, one); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	s.count(done, rest, time.Since(began))
-	return nil
+	e := alone[0].rating()
+	if s.failures[e.uid]++; s.failures[e.uid] < enoughFailures {
+		s.Log.Warn("a rating can't be applied now", "feedback", e.uid, "error", err)
+		return nil
+	}
+	s.Log.Error("a rating can't be applied", "feedback", e.uid, "error", err)
+	delete(s.failures, e.uid)
+	_, err = s.apply(ctx, nil, []fate{{e, statusVoid, "it can't be applied: " + err.Error()}})
+	return err
 }
 
 func (s *Service) count(done *ledger, rest []fate, took time.Duration) {
