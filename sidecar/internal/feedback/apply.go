@@ -95,6 +95,7 @@ type ledger struct {
 	at      map[graph.Triplet]int // place in batch.Edges
 	edges   map[graph.Triplet]facet.Edge
 	changed map[graph.Triplet]bool
+	fresh   map[graph.Triplet]bool // had no score
 	alpha   float64
 	reset   int                // effects up to this batch are forgotten already
 	status  map[string]string  // new statuses, by uid
@@ -107,7 +108,7 @@ type ledger struct {
 func carryOut(st state, edges map[graph.Triplet]facet.Edge, lost []facet.Edge, lessons []lesson, rest []fate, alpha float64, now time.Time) *ledger {
 	l := &ledger{
 		batch: Batch{Number: st.model.Batches + 1, Time: now}, at: map[graph.Triplet]int{}, edges: edges,
-		changed: map[graph.Triplet]bool{}, alpha: st.model.alpha(alpha), reset: st.model.Reset, status: map[string]string{}, applied: st.applied,
+		changed: map[graph.Triplet]bool{}, fresh: map[graph.Triplet]bool{}, alpha: st.model.alpha(alpha), reset: st.model.Reset, status: map[string]string{}, applied: st.applied,
 		bring: map[string]*lesson{},
 	}
 	l.restore(lost)
@@ -243,6 +244,9 @@ func (l *ledger) written() []facet.Edge {
 }
 
 func (l *ledger) put(e facet.Edge) {
+	if !e.Learned {
+		l.fresh[e.Triplet] = true
+	}
 	l.edges[e.Triplet] = e
 	l.changed[e.Triplet] = true
 }
@@ -344,5 +348,5 @@ func (s *Service) nquads(st state, l *ledger, lessons []lesson, rest []fate) ([]
 	}
 	m := st.model
 	m.Alpha, m.Batches = &l.alpha, l.batch.Number
-	return l.batch.appendTo(m.appendTo(b))
+	return l.batch.appendTo(m.appendTo(b), l.fresh)
 }

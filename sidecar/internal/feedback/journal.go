@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
@@ -89,15 +91,29 @@ func (b Batch) written() []graph.Triplet {
 	return out
 }
 
-// fingerprint is an edge as a number above zero, for the journal's index.
-func fingerprint(t graph.Triplet) int64 {
+// fingerprint is an edge, or a head alone, as a number above zero, for the journal's index.
+func fingerprint(parts ...any) int64 {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%s %s %s", t.Head, t.Predicate, t.Object)
+	_, _ = fmt.Fprintln(h, parts...)
 	return int64(h.Sum64() & (1<<63 - 1)) //nolint:gosec // the highest bit is taken off
 }
 
-// appendTo appends the N-Quads of the journal's node.
-func (b Batch) appendTo(nquads []byte) ([]byte, error) {
+// index is under which numbers a batch is found: the heads of all its edges, and the edges in fresh. That
+// tells cheaply of an edge without a score whether it ever had one, and an edge that is
+// rated again and again costs no entry of its own each time.
+func (b Batch) index(fresh map[graph.Triplet]bool) []int64 {
+	seen := map[int64]bool{}
+	for _, t := range b.Edges {
+		seen[fingerprint(t.Head)] = true
+		if fresh[t] {
+			seen[fingerprint(t.Head, t.Predicate, t.Object)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// appendTo appends the N-Quads of the journal's node. fresh are the edges that had no score.
+func (b Batch) appendTo(nquads []byte, fresh map[graph.Triplet]bool) ([]byte, error) {
 	body, err := json.Marshal(b)
 	if err != nil {
 		return nil, err
@@ -107,8 +123,8 @@ _:batch <evorag.batch.number> "%d" .
 _:batch <evorag.batch.time> "%s" .
 _:batch <evorag.batch.body> %s .
 `, b.Number, b.Time.UTC().Format(time.RFC3339Nano), graph.Quote(string(body)))
-	for _, t := range b.Edges {
-		nquads = fmt.Appendf(nquads, "_:batch <evorag.batch.edges> \"%d\" .\n", fingerprint(t))
+	for _, n := range b.index(fresh) {
+		nquads = fmt.Appendf(nquads, "_:batch <evorag.batch.edges> \"%d\" .\n", n)
 	}
 	return nquads, nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,65 +59,90 @@ func lost(edges map[graph.Triplet]facet.Edge, known map[graph.Triplet]last) []fa
 	return out
 }
 
-// knownOf asks the journal about those of the edges that have no score.
+// knownOf asks the journal about those of the edges that have no score. The index tells which of
+// them ever had one; of these, which are few, the newest batches of their heads tell the last.
 func knownOf(ctx context.Context, query facet.Query, edges map[graph.Triplet]facet.Edge, reset int) (map[graph.Triplet]last, error) {
-	wanted := map[int64]graph.Triplet{}
-	var prints []string
+	prints := map[int64]graph.Triplet{}
 	for t, e := range edges {
 		if !e.Learned {
-			wanted[fingerprint(t)] = t
-			prints = append(prints, strconv.FormatInt(fingerprint(t), 10))
+			prints[fingerprint(t.Head, t.Predicate, t.Object)] = t
 		}
 	}
 	if len(prints) == 0 {
 		return nil, nil
 	}
-	text := strings.Replace(queries.Text("journal_edges"), "[0]", "["+strings.Join(prints, ", ")+"]", 1)
-	data, err := query(ctx, text, map[string]string{"$reset": strconv.Itoa(reset)})
+	data, err := query(ctx, numbered("journal_edges", maps.Keys(prints)), map[string]string{"$reset": strconv.Itoa(reset)})
 	if err != nil {
 		return nil, err
 	}
 	var answer struct {
 		Batches []struct {
-			UID    string  `json:"uid"`
-			Number int     `json:"number"`
-			Edges  []int64 `json:"edges"`
+			Edges []int64 `json:"edges"`
 		} `json:"batches"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, fmt.Errorf("asking the journal about edges: %w", err)
 	}
-	slices.SortFunc(answer.Batches, func(a, b struct {
-		UID    string  `json:"uid"`
-		Number int     `json:"number"`
-		Edges  []int64 `json:"edges"`
-	}) int {
-		return b.Number - a.Number
-	})
-	needed := map[string]bool{} // of each edge the newest batch
+	wanted := map[graph.Triplet]bool{}
 	for _, b := range answer.Batches {
 		for _, print := range b.Edges {
-			if _, ok := wanted[print]; ok {
-				needed[b.UID] = true
-				delete(wanted, print)
+			if t, ok := prints[print]; ok {
+				wanted[t] = true
 			}
 		}
 	}
-	if len(needed) == 0 {
-		return nil, nil
-	}
-	uids := slices.Sorted(maps.Keys(needed))
-	data, err = query(ctx, "{ batches(func: uid("+strings.Join(uids, ", ")+")) { uid body: evorag.batch.body } }", nil)
-	if err != nil {
-		return nil, err
-	}
-	batches, err := readBatches(data)
-	if err != nil {
-		return nil, err
-	}
+	return newestOf(ctx, query, wanted, reset)
+}
+
+// newestOf goes back through the batches of the edges' heads until each edge is found.
+func newestOf(ctx context.Context, query facet.Query, wanted map[graph.Triplet]bool, reset int) (map[graph.Triplet]last, error) {
 	known := map[graph.Triplet]last{}
-	newest(batches, known)
+	for before := math.MaxInt; len(wanted) > 0; {
+		heads := map[graph.UID]bool{}
+		for t := range wanted {
+			heads[t.Head] = true
+		}
+		batches, err := batchesOf(ctx, query, maps.Keys(heads), reset, before)
+		if err != nil || len(batches) == 0 {
+			return known, err
+		}
+		before = batches[0].Number
+		said := map[graph.Triplet]last{}
+		newest(batches, said)
+		for t, l := range said {
+			if wanted[t] {
+				known[t] = l
+				delete(wanted, t)
+			}
+		}
+	}
 	return known, nil
+}
+
+// batchesOf gives, in order, the newest batches of some heads after the number reset and below before;
+// none where there are no more.
+func batchesOf(ctx context.Context, query facet.Query, heads iter.Seq[graph.UID], reset, before int) ([]Batch, error) {
+	prints := func(yield func(int64) bool) {
+		for h := range heads {
+			if !yield(fingerprint(h)) {
+				return
+			}
+		}
+	}
+	data, err := query(ctx, numbered("journal_heads", prints), map[string]string{"$reset": strconv.Itoa(reset), "$before": strconv.Itoa(before)})
+	if err != nil {
+		return nil, err
+	}
+	return readBatches(data)
+}
+
+// numbered is the query of that name with the list of numbers filled in.
+func numbered(name string, numbers iter.Seq[int64]) string {
+	var list []string
+	for n := range numbers {
+		list = append(list, strconv.FormatInt(n, 10))
+	}
+	return strings.Replace(queries.Text(name), "[0]", "["+strings.Join(list, ", ")+"]", 1)
 }
 
 // repair looks at every edge that the journal knows and gives back the scores that were lost.
@@ -176,13 +203,14 @@ func (s *Service) restore(ctx context.Context, part []graph.Triplet) error {
 		}
 		m.Batches++
 		alpha := m.alpha(s.Alpha)
+		fresh := map[graph.Triplet]bool{}
 		batch := Batch{Number: m.Batches, Time: s.Now(), Entries: []Entry{{Kind: kindRepaired, Alpha: [2]float64{alpha, alpha}}}}
 		nquads := m.appendTo(nil)
 		for i, e := range found {
-			batch.Edges = append(batch.Edges, e.Triplet)
+			batch.Edges, fresh[e.Triplet] = append(batch.Edges, e.Triplet), true
 			batch.Entries[0].Steps = append(batch.Entries[0].Steps, Change{i, graph.NeutralScore, e.Score, e.Updates})
 		}
-		if nquads, err = batch.appendTo(nquads); err != nil {
+		if nquads, err = batch.appendTo(nquads, fresh); err != nil {
 			return err
 		}
 		return facet.Commit(ctx, tx, s.read, found, nquads)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"path"
 	"slices"
@@ -178,35 +179,44 @@ func (s *Service) nodes(ctx context.Context, name string) ([]graph.Node, error) 
 
 // history takes an edge's steps out of the journal.
 func (s *Service) history(ctx context.Context, t graph.Triplet) ([]Happening, error) {
-	data, err := s.read(ctx, queries.Text("journal_edge"), map[string]string{"$edge": fmt.Sprint(fingerprint(t))})
-	if err != nil {
-		return nil, err
-	}
-	batches, err := readBatches(data)
-	if err != nil {
-		return nil, err
-	}
 	out := []Happening{}
-	for _, b := range batches {
-		at := slices.Index(b.Edges, t)
-		if at < 0 {
-			continue
+	for before := math.MaxInt; ; {
+		batches, err := batchesOf(ctx, s.read, slices.Values([]graph.UID{t.Head}), 0, before)
+		if err != nil {
+			return nil, err
 		}
-		for _, e := range b.Entries {
-			step := Happening{Time: b.Time, Batch: b.Number, Entry: e}
-			step.Steps, step.Void = nil, nil
-			for _, c := range e.Steps {
-				if c.Edge == at {
-					step.Before, step.After = &c.Before, &c.After
-					out = append(out, step)
-				}
-			}
-			if slices.Contains(e.Void, at) {
+		if len(batches) == 0 {
+			return out, nil
+		}
+		before = batches[0].Number
+		var steps []Happening
+		for _, b := range batches {
+			steps = append(steps, b.of(t)...)
+		}
+		out = append(steps, out...)
+	}
+}
+
+// of is what a batch did to an edge.
+func (b Batch) of(t graph.Triplet) (out []Happening) {
+	at := slices.Index(b.Edges, t)
+	if at < 0 {
+		return nil
+	}
+	for _, e := range b.Entries {
+		step := Happening{Time: b.Time, Batch: b.Number, Entry: e}
+		step.Steps, step.Void = nil, nil
+		for _, c := range e.Steps {
+			if c.Edge == at {
+				step.Before, step.After = &c.Before, &c.After
 				out = append(out, step)
 			}
 		}
+		if slices.Contains(e.Void, at) {
+			out = append(out, step)
+		}
 	}
-	return out, nil
+	return out
 }
 
 // readBatches reads journal nodes, in order.
