@@ -14,6 +14,7 @@ type Call struct {
 	Hash        string // of an open transaction
 	ReadOnly    bool
 	BestEffort  bool
+	Debug       bool // every node comes with its uid, as with Dgraph's debug=true
 	Credentials Credentials
 }
 

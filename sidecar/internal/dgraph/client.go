@@ -85,7 +85,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 // Query runs a caller's read with the caller's credentials and no others. Errors are the
 // engine's, gRPC status included.
 func (c *Client) Query(ctx context.Context, call graph.Call) (graph.Answer, error) {
-	return query(asCaller(ctx, call.Credentials), c.raw, call)
+	return query(asCaller(ctx, call), c.raw, call)
 }
 
 // OwnQuery runs a read as the sidecar itself; call.Credentials are not looked at.
@@ -118,10 +118,13 @@ func (c *Client) OwnSchema(ctx context.Context) (graph.Schema, error) {
 }
 
 // asCaller replaces whatever outgoing metadata ctx had by the caller's.
-func asCaller(ctx context.Context, creds graph.Credentials) context.Context {
+func asCaller(ctx context.Context, call graph.Call) context.Context {
 	md := metadata.MD{}
-	for key, values := range creds {
+	for key, values := range call.Credentials {
 		md.Append(strings.ToLower(key), values...)
+	}
+	if call.Debug {
+		md.Set("debug", "true") // query.isDebug
 	}
 	return metadata.NewOutgoingContext(ctx, md)
 }

@@ -276,8 +276,8 @@ func TestAQueryWithTheDirectiveIsRanked(t *testing.T) {
 	}, grpc.Header(&header))
 	require.NoError(t, err)
 	require.Empty(t, a.received())
-	want := proxy.Request{RDF: true, Debug: true, Call: graph.Call{
-		Query: ranked, Vars: map[string]string{"$q": "why"}, StartTS: 5, Hash: "h", ReadOnly: true, BestEffort: true,
+	want := proxy.Request{RDF: true, Call: graph.Call{
+		Query: ranked, Vars: map[string]string{"$q": "why"}, StartTS: 5, Hash: "h", ReadOnly: true, BestEffort: true, Debug: true,
 		Credentials: graph.Credentials{"accessjwt": {"jwt"}, "auth-token": {"poor"}},
 	}}
 	require.Equal(t, []proxy.Request{want}, k.calls)

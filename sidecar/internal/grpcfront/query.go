@@ -75,11 +75,10 @@ func (f *Front) ranked(method string, s grpc.ServerStream, m *message) error {
 			Query: req.Query, Vars: req.Vars,
 			StartTS: req.StartTs, Hash: req.Hash,
 			ReadOnly: req.ReadOnly, BestEffort: req.BestEffort,
-			Credentials: credentials(md),
+			Debug: isTrue(md.Get("debug")), Credentials: credentials(md),
 		},
 		Upsert: upsert,
 		RDF:    req.RespFormat == api.Request_RDF,
-		Debug:  isTrue(md.Get("debug")),
 	})
 	if err != nil {
 		return asStatus(err)

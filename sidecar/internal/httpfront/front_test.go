@@ -212,7 +212,7 @@ func TestAQueryWithTheDirectiveIsReadAsTheAlphaReadsQueries(t *testing.T) {
 		{name: "gzip", contentType: asDQL, body: "zip", headers: []string{"Content-Encoding", "gzip"}, want: proxy.Request{Call: graph.Call{Query: ranked}}},
 		{name: "an open transaction", contentType: asDQL, params: "?startTs=0x10&hash=abc&ro=true", body: ranked, want: proxy.Request{Call: graph.Call{Query: ranked, StartTS: 16, Hash: "abc"}}},
 		{name: "best effort is read-only", contentType: asDQL, params: "?be=true", body: ranked, want: proxy.Request{Call: graph.Call{Query: ranked, BestEffort: true, ReadOnly: true}}},
-		{name: "read-only and debug", contentType: asDQL, params: "?ro=1&debug=t", body: ranked, want: proxy.Request{Debug: true, Call: graph.Call{Query: ranked, ReadOnly: true}}},
+		{name: "read-only and debug", contentType: asDQL, params: "?ro=1&debug=t", body: ranked, want: proxy.Request{Call: graph.Call{Query: ranked, ReadOnly: true, Debug: true}}},
 		{name: "RDF is the proxy's to refuse", contentType: asDQL, params: "?respFormat=rdf", body: ranked, want: proxy.Request{RDF: true, Call: graph.Call{Query: ranked}}},
 		{name: "the caller's tokens", contentType: asDQL, body: ranked, headers: []string{"X-Dgraph-AccessToken", "jwt", "X-Dgraph-AuthToken", "poor"}, want: proxy.Request{Call: graph.Call{Query: ranked, Credentials: graph.Credentials{"accessjwt": {"jwt"}, "auth-token": {"poor"}}}}},
 	} {

@@ -91,7 +91,6 @@ type Request struct {
 	graph.Call
 	Upsert bool // there are mutations, beside Query or in it (an upsert block); they are not run
 	RDF    bool // the caller asked for RDF output
-	Debug  bool
 }
 
 // Response is the finished answer: JSON holds the bytes of "data", Retrieval goes to
@@ -152,7 +151,7 @@ func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
 			read = mutation.ReadRDF(read).Query
 		}
 	}
-	answer, err := q.engine(ctx, graph.Call{Query: read, Vars: r.Vars})
+	answer, err := q.engine(ctx, graph.Call{Query: read, Vars: r.Vars, Debug: r.Debug})
 	if err != nil {
 		return nil, err
 	}

@@ -216,7 +216,7 @@ func (c *confirmed) only(g Graph, all []found) []found {
 func (q *query) confirm(ctx context.Context, b *plan.Block, g ResidentGraph, c *confirmed, edges []proposal, nodes []graph.UID) error {
 	ends := q.ends(g, edges)
 	q.trips++
-	answer, err := q.Engine.Query(ctx, q.asCaller(graph.Call{Query: q.plan.Confirm(b, nodes, ends), Vars: q.call.Vars}))
+	answer, err := q.Engine.Query(ctx, q.asCaller(graph.Call{Query: q.plan.Confirm(b, nodes, ends), Vars: q.call.Vars, Debug: q.call.Debug}))
 	if err != nil {
 		return err
 	}

@@ -194,7 +194,7 @@ func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, res
 	values := make(map[graph.UID]*render.Value, len(kept))
 	if len(kept) > 0 && b.Values != "" {
 		q.trips++
-		rows, err := q.rows(ctx, graph.Call{Query: q.plan.ReRead(b, kept), Vars: q.call.Vars})
+		rows, err := q.rows(ctx, graph.Call{Query: q.plan.ReRead(b, kept), Vars: q.call.Vars, Debug: q.call.Debug})
 		if err != nil {
 			return nil, err
 		}
