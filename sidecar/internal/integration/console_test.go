@@ -292,3 +292,37 @@ func TestTheConsoleFromOutsideNeedsTheToken(t *testing.T) {
 	b.see("#rate-status.error", "webhook-id")
 	b.clean(at.HTTP)
 }
+
+func TestTheConsoleLogsInToAClusterWithAccessControl(t *testing.T) {
+	chromium(t)
+	eng := startEngineWithACL(t, 0)
+	c := settings(eng.GRPCAddr())
+	c.Login.User, c.Login.Password = "groot", "password"
+	at := serve(t, c)
+	root := login(t, eng.HTTPAddr(), "groot", "password", 0)
+	root.must(t, eng.HTTPAddr(), "/alter", "application/dql", "name: string @index(exact, term) .\nowned_by: [uid] .")
+	root.must(t, eng.HTTPAddr(), "/mutate?commitNow=true", "application/rdf", `{ set { _:a <name> "Brandywine" . _:b <name> "Disney" . _:a <owned_by> _:b . } }`)
+	b := openTab(t)
+	b.screen(1000, 800, "light")
+	b.open("http://" + at.HTTP + "/evorag/ui/")
+	b.see("#ask-form", "Question")
+	b.write("[name=question]", owners)
+	b.click("#ask-form button")
+	b.see("#ask-status.error") // nobody is logged in
+
+	enter := func(password string) {
+		b.click("#access")
+		b.write("[name=user]", "groot")
+		b.write("[name=password]", password)
+		b.click("#access-save")
+	}
+	enter("wrong")
+	b.see("#access-error", "invalid username or password")
+	b.click("#access-cancel")
+	enter("password")
+	b.until(`!document.querySelector("#access-dialog").open`)
+	b.askConsole(owners)
+	b.see(".results", "Disney")
+	require.Empty(t, eval[string](b, `localStorage.getItem("evorag.jwt") ?? ""`), "tokens live as long as the tab")
+	b.clean(at.HTTP)
+}
