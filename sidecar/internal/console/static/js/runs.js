@@ -2,6 +2,8 @@
 import * as api from "./api.js";
 import { edgeLink, fill, h, num, signed, table, when } from "./dom.js";
 
+const most = 500; // changes that a page shows
+
 export function runs(page, query) {
   let left = false;
   const said = h("p", { role: "status", id: "runs-status" });
@@ -93,7 +95,8 @@ function showRun(run) {
   const relation = (p) => run.labels?.[p] || p;
   const path = (via) => via.split(" ").map((w, i) => (i % 2 === 0 ? called(w) : w.startsWith("~") ? `← ${relation(w.slice(1))} ←` : `→ ${relation(w)} →`)).join(" ");
   const text = (c) => `${called(c.head)} → ${c.label || relation(c.predicate)} → ${called(c.object)}`;
-  const rows = (run.changes ?? []).map((c) => [
+  const all = run.changes ?? [];
+  const rows = all.slice(0, most).map((c) => [
     h("td", { class: "sign " + sign(c).class }, sign(c).text),
     [text(c), c.via && h("p", { class: "help" }, path(c.via)), c.note && h("p", { class: "help" }, "not done: " + c.note)],
     facets(c.before), facets(c.after), c.why ?? c.kind, edgeLink(c, "History"),
@@ -103,7 +106,8 @@ function showRun(run) {
     run.note && h("p", {}, run.note),
     h("dl", { class: "facts" }, [["Touched edges", t.touched], ["μ", num(t.mu)], ["σ", num(t.sigma)], ["τ high", num(t.tau_high)], ["τ low", num(t.tau_low)]]
       .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, String(value))))),
-    rows.length === 0 ? h("p", {}, "It changes nothing.") : table("Changes", ["", "Edge", "Before", "After", "Why", ""], rows));
+    rows.length === 0 ? h("p", {}, "It changes nothing.") : table("Changes", ["", "Edge", "Before", "After", "Why", ""], rows),
+    all.length > most && h("p", {}, `These are the first ${most} of ${all.length}; dgraph-evorag ${run.state === "planned" ? "evolve --dry-run" : "runs show " + run.id} lists all.`));
 }
 
 function sign(c) {
