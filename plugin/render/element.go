@@ -2,10 +2,8 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
@@ -14,155 +12,60 @@ import (
 // Element is one node of a written block's answer, at one place.
 type Element struct {
 	UID    graph.UID
-	Name   string
+	Name   []byte     // a piece of the answer: to be copied by whoever keeps it
 	Step   graph.Step // how it was reached from Parent; zero for a root
 	Parent *Element
-	ID     int  // for whoever ranks, 0 at first
+	ID     int  // dense over the elements of a Written, from 0, in the engine's order
 	Order  int  // place in the ranking, from 0; Unranked where no chain goes through it
 	Drop   bool // leave it and everything below it out of the answer
 
-	value *Value
-	by    *Value // what the user orders the list by; nil: no such value
-	lists []*list
+	members []member
+	by      []byte // what the user orders the list by; nil: no such value
 }
 
 // Unranked elements stand last, in the engine's order.
 const Unranked = math.MaxInt
 
+// member is what the user sees of an element under one key.
+type member struct {
+	key, value span
+	list       *list // in place of value: the elements under the key
+	facet      bool  // of the edge to the element: it says nothing of the element itself
+}
+
 // list is the elements under one key of an element.
 type list struct {
 	node    *plan.Node
-	key     string
-	value   *Value
-	foreign []*Value // items that are no nodes, such as {"count": 3}
+	single  bool   // the engine gave an object, not an array
+	foreign []span // items that are no nodes, such as {"count": 3}
 	items   []*Element
 }
+
+func (l *list) empty() bool { return len(l.items)+len(l.foreign) == 0 }
 
 // Written is the opened answer of a written block.
 type Written struct {
 	Roots []*Element
+	text  []byte
 	root  list
+	size  int
 }
 
-// OpenWritten reads a written block's answer (the bytes of the array under the block's key in
-// what ParseMembers opened) along the block's tree. Edges that were suppressed are left out at once unless the block shows them,
-// and so are nodes of which the user's own fields say nothing, as Dgraph would.
-func OpenWritten(data []byte, b *plan.Block, isEdge func(predicate string) bool) (*Written, error) {
-	v := open(data, -1)
-	if !v.IsArray() {
-		return nil, fmt.Errorf("%w: block %s is not an array", ErrJSON, b.Key)
-	}
-	o := opener{block: b, isEdge: isEdge}
-	w := &Written{root: list{node: b.Tree, key: b.Key, value: v}}
-	o.fill(&w.root, v.Items, nil)
-	w.Roots = w.root.items
-	return w, nil
-}
-
-type opener struct {
-	block  *plan.Block
-	isEdge func(string) bool
-}
-
-// fill opens the items of a list.
-func (o *opener) fill(l *list, items []*Value, parent *Element) {
-	for _, item := range items {
-		e, ok := o.element(l, item, parent)
-		switch {
-		case !ok:
-			l.foreign = append(l.foreign, item)
-		case e != nil:
-			l.items = append(l.items, e)
-		}
-	}
-}
-
-// element opens one node; nil where it is not to be seen, false where it is no node.
-func (o *opener) element(l *list, v *Value, parent *Element) (*Element, bool) {
-	text, ok := v.Get(plan.UIDKey).Text()
-	if !ok {
-		return nil, false
-	}
-	uid, err := graph.ParseUID(text)
-	if err != nil {
-		return nil, false
-	}
-	e := &Element{UID: uid, Parent: parent, Order: Unranked, value: v}
-	if parent != nil {
-		e.Step = Step(l.node.Relation, parent.UID, uid, v.Get(l.node.Score), v.Get(l.node.Hidden))
-		if e.Step.Hidden && !o.block.Hidden {
-			return nil, true
-		}
-	}
-	for _, key := range l.node.Names {
-		if e.Name, ok = v.Get(key).Text(); ok {
-			break
-		}
-	}
-	seen := false
-	for _, m := range v.Members {
-		n := o.node(l.node, m)
-		if n == nil {
-			seen = seen || !plan.Spliced(m.Key) && !isFacet(l.key, m.Key)
-			continue
-		}
-		sub := &list{node: n, key: m.Key, value: m.Value}
-		if m.Value.IsObject() {
-			o.fill(sub, []*Value{m.Value}, e)
-		} else {
-			o.fill(sub, m.Value.Items, e)
-		}
-		seen = seen || len(sub.items)+len(sub.foreign) > 0
-		e.lists = append(e.lists, sub)
-	}
-	if !seen {
-		return nil, true
-	}
-	return e, true
-}
-
-func isFacet(listKey, key string) bool {
-	return len(key) > len(listKey) && key[len(listKey)] == '|' && key[:len(listKey)] == listKey
-}
-
-// node finds what a member of an element was planned as; nil for values.
-func (o *opener) node(n *plan.Node, m Member) *plan.Node {
-	for _, c := range n.Children {
-		if c.Key == m.Key {
-			return c
-		}
-	}
-	if n.Any == nil || !m.Value.IsObject() && !m.Value.IsArray() {
-		return nil
-	}
-	r := graph.ParseRelation(m.Key)
-	if !o.isEdge(r.Predicate) {
-		return nil
-	}
-	return &plan.Node{Key: m.Key, Relation: r, Score: m.Key + "|evorag.score", Hidden: m.Key + "|evorag.hidden", Names: n.Any.Names, Children: n.Any.Children, Any: n.Any.Any}
-}
-
-// Step is the edge between two nodes of an answer, with the learned facets as they stand
-// beside the far node; an edge without them (nil) is neutral.
-func Step(r graph.Relation, from, to graph.UID, score, hidden *Value) graph.Step {
-	s := graph.Step{Inverse: r.Inverse, Contribution: graph.Neutral()}
-	s.Triplet = graph.Triplet{Head: from, Predicate: r.Predicate, Object: to}
-	if s.Inverse {
-		s.Head, s.Object = to, from
-	}
-	s.Score = min(max(number(score, graph.NeutralScore), 0), graph.MaxScore)
-	s.Hidden = hidden != nil && string(hidden.Raw) == "true"
-	return s
-}
+// Len is the number of elements: their IDs are below it.
+func (w *Written) Len() int { return w.size }
 
 // Chains returns the ends of the candidates: every element from which no further element
 // is reached without coming back to a node of its own path. Paths are simple.
 func (w *Written) Chains() []*Element {
-	var ends []*Element
+	ends := make([]*Element, 0, w.size)
 	var walk func(e *Element)
 	walk = func(e *Element) {
 		end := e.Parent != nil
-		for _, l := range e.lists {
+		for i := range e.members {
+			l := e.members[i].list
+			if l == nil {
+				continue
+			}
 			for _, c := range l.items {
 				if !e.visits(c.UID) {
 					end = false
@@ -184,10 +87,12 @@ func (w *Written) Chains() []*Element {
 func (w *Written) Each(visit func(*Element)) {
 	var walk func(e *Element)
 	walk = func(e *Element) {
-		for _, l := range e.lists {
-			for _, c := range l.items {
-				visit(c)
-				walk(c)
+		for i := range e.members {
+			if l := e.members[i].list; l != nil {
+				for _, c := range l.items {
+					visit(c)
+					walk(c)
+				}
 			}
 		}
 	}
@@ -205,14 +110,19 @@ func (e *Element) visits(u graph.UID) bool {
 	return false
 }
 
-// Line is the chain from the root to the element, both included.
-func (e *Element) Line() []*Element {
+// Hops is the number of steps from the root to the element.
+func (e *Element) Hops() int {
 	hops := 0
 	for p := e.Parent; p != nil; p = p.Parent {
 		hops++
 	}
-	line := make([]*Element, hops+1)
-	for i := hops; i >= 0; i-- {
+	return hops
+}
+
+// Line is the chain from the root to the element, both included.
+func (e *Element) Line() []*Element {
+	line := make([]*Element, e.Hops()+1)
+	for i := len(line) - 1; i >= 0; i-- {
 		line[i], e = e, e.Parent
 	}
 	return line
@@ -221,31 +131,21 @@ func (e *Element) Line() []*Element {
 // Close puts every list in ranked order (a list to which the user gave an order keeps it),
 // pages it, takes out what was dropped and what only the ranking needed, and returns the
 // block's array.
-func (w *Written) Close() *Value {
+func (w *Written) Close() []byte {
 	w.root.close()
-	return w.root.value
+	return w.root.appendTo(make([]byte, 0, len(w.text)), w.text)
 }
 
-// close rewrites the value of the list and reports whether anything is left in it.
-func (l *list) close() bool {
-	for _, e := range l.items {
-		e.by = e.value.Get(plan.OrderKey) // before it is stripped
-	}
-	kept := slices.DeleteFunc(l.items, func(e *Element) bool { return e.Drop || !e.close(l) })
+// close leaves what is to be shown of the list, in its order.
+func (l *list) close() {
+	l.items = slices.DeleteFunc(l.items, func(e *Element) bool { return e.Drop || !e.close() })
 	switch {
 	case l.node.ByValue != "":
-		kept = byValue(kept, l.node.ByValue == "orderdesc")
+		l.items = byValue(l.items, l.node.ByValue == "orderdesc")
 	case !l.node.Ordered:
-		slices.SortStableFunc(kept, func(a, b *Element) int { return cmp.Compare(a.Order, b.Order) })
+		slices.SortFunc(l.items, func(a, b *Element) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) })
 	}
-	items := slices.Clone(l.foreign)
-	for _, e := range page(kept, l.node) {
-		items = append(items, e.value)
-	}
-	if l.value.IsArray() {
-		l.value.Items = items
-	}
-	return len(items) > 0
+	l.items = page(l.items, l.node)
 }
 
 func page(e []*Element, n *plan.Node) []*Element {
@@ -259,37 +159,60 @@ func page(e []*Element, n *plan.Node) []*Element {
 	return e[:min(n.First, len(e))]
 }
 
-// close closes the element's lists, strips its object and reports whether the user's own
-// fields have anything left in it.
-func (e *Element) close(in *list) bool {
-	var empty map[*Value]bool
-	for _, l := range e.lists {
-		if l.close() {
-			continue
-		}
-		if empty == nil {
-			empty = map[*Value]bool{}
-		}
-		empty[l.value] = true
-	}
+// close closes the element's lists and reports whether the user's own fields have anything
+// left in it.
+func (e *Element) close() bool {
 	seen := false
-	e.value.Members = slices.DeleteFunc(e.value.Members, func(m Member) bool {
-		facet := isFacet(in.key, m.Key)
-		out := plan.Spliced(m.Key) || empty[m.Value] || facet && plan.LearnedFacet(m.Key) && !in.node.Keep[m.Key]
-		seen = seen || !out && !facet
-		return out
+	e.members = slices.DeleteFunc(e.members, func(m member) bool {
+		if m.list != nil {
+			m.list.close()
+			if m.list.empty() {
+				return true
+			}
+		}
+		seen = seen || !m.facet
+		return false
 	})
 	return seen
 }
 
-// number reads a JSON number; the fallback where there is none or it is not finite.
-func number(v *Value, fallback float64) float64 {
-	if v == nil {
-		return fallback
+// appendTo writes what is shown of the list; text is the answer that it was read from.
+func (l *list) appendTo(b, text []byte) []byte {
+	if l.single && len(l.items) > 0 {
+		return l.items[0].appendTo(b, text)
 	}
-	f, err := strconv.ParseFloat(string(v.Raw), 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		return fallback
+	if l.single {
+		return append(b, l.foreign[0].of(text)...)
 	}
-	return f
+	b = append(b, '[')
+	for i, f := range l.foreign {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, f.of(text)...)
+	}
+	for i, e := range l.items {
+		if i+len(l.foreign) > 0 {
+			b = append(b, ',')
+		}
+		b = e.appendTo(b, text)
+	}
+	return append(b, ']')
+}
+
+func (e *Element) appendTo(b, text []byte) []byte {
+	b = append(b, '{')
+	for i := range e.members {
+		m := &e.members[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, m.key.of(text)...), ':')
+		if m.list != nil {
+			b = m.list.appendTo(b, text)
+		} else {
+			b = append(b, m.value.of(text)...)
+		}
+	}
+	return append(b, '}')
 }

@@ -33,7 +33,7 @@ func TestAWrittenAnswerHasItsEdges(t *testing.T) {
 	w := written(t, three, &plan.Node{Children: []*plan.Node{knows()}})
 	ends := w.Chains()
 	require.Len(t, ends, 2, "the hidden edge is left out")
-	require.Equal(t, "Bob", ends[0].Name)
+	require.Equal(t, "Bob", string(ends[0].Name))
 	require.Equal(t, graph.Triplet{Head: 1, Predicate: "knows", Object: 2}, ends[0].Step.Triplet)
 	require.Equal(t, graph.NeutralScore, ends[0].Step.Score)
 	require.Equal(t, 150.5, ends[1].Step.Score)
@@ -44,7 +44,7 @@ func TestListsComeBackInRankOrderWithoutTheMarks(t *testing.T) {
 	ends := w.Chains()
 	ends[1].Order = 0
 	ends[0].Order = 1
-	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Ann"},{"name":"Bob","knows|since":2006}]}]`, string(w.Close().AppendTo(nil)))
+	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Ann"},{"name":"Bob","knows|since":2006}]}]`, string(w.Close()))
 }
 
 func TestPagingComesAfterTheRanking(t *testing.T) {
@@ -64,7 +64,7 @@ func TestPagingComesAfterTheRanking(t *testing.T) {
 			n.HasFirst, n.First, n.Offset, n.Ordered = c.node.HasFirst, c.node.First, c.node.Offset, c.node.Ordered
 			w := written(t, three, &plan.Node{Children: []*plan.Node{n}})
 			w.Chains()[1].Order = 0
-			require.Equal(t, `[{"name":"Eva","knows":`+c.want+`}]`, string(w.Close().AppendTo(nil)))
+			require.Equal(t, `[{"name":"Eva","knows":`+c.want+`}]`, string(w.Close()))
 		})
 	}
 }
@@ -74,14 +74,14 @@ func TestWhatDgraphWouldNotShowIsNotShown(t *testing.T) {
 		&plan.Node{Children: []*plan.Node{knows()}})
 	require.Len(t, w.Roots, 1, "a root of which the user's fields say nothing")
 	require.Len(t, w.Chains(), 1)
-	require.Equal(t, `[{"knows":[{"count":2},{"age":9007199254740993}]}]`, string(w.Close().AppendTo(nil)))
+	require.Equal(t, `[{"knows":[{"count":2},{"age":9007199254740993}]}]`, string(w.Close()))
 }
 
 func TestAListThatIsPrunedAwayTakesItsOwnerWithIt(t *testing.T) {
 	w := written(t, `[{"evorag.u":"0x1","name":"Eva","knows":[{"evorag.u":"0x2","knows":[{"evorag.u":"0x3","name":"Ann"}]}]}]`,
 		&plan.Node{Children: []*plan.Node{knows(knows())}})
 	w.Chains()[0].Drop = true
-	require.Equal(t, `[{"name":"Eva"}]`, string(w.Close().AppendTo(nil)))
+	require.Equal(t, `[{"name":"Eva"}]`, string(w.Close()))
 }
 
 func TestAChainNeverComesBackToItsOwnNodes(t *testing.T) {
@@ -99,14 +99,14 @@ func TestExpandFollowsWhatTheSchemaCallsAnEdge(t *testing.T) {
 	ends := w.Chains()
 	require.Len(t, ends, 1)
 	require.Equal(t, 7.0, ends[0].Step.Score)
-	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Bob","knows|since":1}],"address":[{"city":"x"}]}]`, string(w.Close().AppendTo(nil)))
+	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Bob","knows|since":1}],"address":[{"city":"x"}]}]`, string(w.Close()))
 }
 
 func TestALearnedFacetThatTheUserAskedForStays(t *testing.T) {
 	n := knows()
 	n.Keep["knows|evorag.score"] = true
 	w := written(t, three, &plan.Node{Children: []*plan.Node{n}})
-	require.Contains(t, string(w.Close().AppendTo(nil)), `{"name":"Ann","knows|evorag.score":150.5}`)
+	require.Contains(t, string(w.Close()), `{"name":"Ann","knows|evorag.score":150.5}`)
 }
 
 func TestAnOrderByAValueVariableIsMadeHere(t *testing.T) {
@@ -120,6 +120,6 @@ func TestAnOrderByAValueVariableIsMadeHere(t *testing.T) {
 		n := knows()
 		n.Ordered, n.ByValue, n.HasFirst, n.First = true, order, true, 2
 		w := written(t, text, &plan.Node{Children: []*plan.Node{n}})
-		require.Equal(t, `[{"name":"Eva","knows":`+want+`}]`, string(w.Close().AppendTo(nil)))
+		require.Equal(t, `[{"name":"Eva","knows":`+want+`}]`, string(w.Close()))
 	}
 }

@@ -1,7 +1,7 @@
 package render
 
 import (
-	"cmp"
+	"bytes"
 	"math/big"
 	"slices"
 )
@@ -22,16 +22,16 @@ func byValue(elements []*Element, descending bool) []*Element {
 
 // compareScalars orders two JSON scalars of one type: numbers by size, exactly, however large;
 // strings (datetimes among them, which the engine writes in one form) by their bytes.
-func compareScalars(a, b *Value) int {
-	x, okX := new(big.Rat).SetString(string(a.Raw))
-	y, okY := new(big.Rat).SetString(string(b.Raw))
+func compareScalars(a, b []byte) int {
+	x, okX := new(big.Rat).SetString(string(a))
+	y, okY := new(big.Rat).SetString(string(b))
 	if okX && okY {
 		return x.Cmp(y)
 	}
-	s, _ := a.Text()
-	t, _ := b.Text()
-	if c := cmp.Compare(s, t); c != 0 {
+	s, _ := text(a)
+	t, _ := text(b)
+	if c := bytes.Compare(s, t); c != 0 {
 		return c
 	}
-	return cmp.Compare(string(a.Raw), string(b.Raw)) // false before true
+	return bytes.Compare(a, b) // false before true
 }

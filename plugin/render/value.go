@@ -3,7 +3,6 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,15 +64,11 @@ func (v *Value) Get(key string) *Value {
 
 // Text returns a JSON string's decoded content, and false for other values.
 func (v *Value) Text() (string, bool) {
-	if v == nil || len(v.Raw) == 0 || v.Raw[0] != '"' {
+	if v == nil {
 		return "", false
 	}
-	if bytes.IndexByte(v.Raw, '\\') < 0 { // nothing to decode: the engine writes UTF-8
-		return string(v.Raw[1 : len(v.Raw)-1]), true
-	}
-	var s string
-	err := json.Unmarshal(v.Raw, &s)
-	return s, err == nil
+	b, ok := text(v.Raw)
+	return string(b), ok
 }
 
 // AppendTo writes the value.
@@ -116,22 +111,17 @@ func ParseMembers(text []byte) (*Value, error) {
 
 // parse opens depth levels; a negative depth opens all.
 func parse(text []byte, depth int) (*Value, error) {
-	if !json.Valid(text) {
+	p := parser{scanner: scanner{text: text}, keys: map[string]string{}}
+	v := p.value(depth)
+	if p.next() != 0 || p.at < len(text) || p.fault {
 		return nil, ErrJSON
 	}
-	return open(text, depth), nil
+	return v, nil
 }
 
-// open is parse for what is known to be JSON, such as the bytes of a Value.
-func open(text []byte, depth int) *Value {
-	p := parser{text: text, keys: map[string]string{}}
-	return p.value(depth)
-}
-
-// parser reads valid JSON, so it needs no error of its own.
+// parser opens what a scanner goes through.
 type parser struct {
-	text   []byte
-	at     int
+	scanner
 	keys   map[string]string // decoded, by their bytes: few keys come up again and again
 	values []Value           // room for those to come
 }
@@ -147,8 +137,8 @@ func (p *parser) new(v Value) *Value {
 	return out
 }
 
-// key decodes a key.
-func (p *parser) key(raw []byte) string {
+// decoded is the key that raw spells.
+func (p *parser) decoded(raw []byte) string {
 	key, ok := p.keys[string(raw)]
 	if !ok {
 		key, _ = Raw(raw).Text()
@@ -157,87 +147,28 @@ func (p *parser) key(raw []byte) string {
 	return key
 }
 
-func (p *parser) space() {
-	for p.at < len(p.text) {
-		switch p.text[p.at] {
-		case ' ', '\t', '\n', '\r':
-			p.at++
-		default:
-			return
-		}
-	}
-}
-
 func (p *parser) value(depth int) *Value {
-	p.space()
-	c := p.text[p.at]
+	c := p.next()
 	if c != '{' && c != '[' {
-		return p.new(Value{Raw: p.scalar()})
+		return p.new(Value{Raw: p.scalar().of(p.text)})
 	}
 	if depth == 0 {
-		return p.new(Value{Raw: p.skip()})
+		return p.new(Value{Raw: p.skip().of(p.text)})
 	}
+	p.at++
 	v := p.new(Value{kind: c})
-	for p.at++; ; {
-		p.space()
-		switch p.text[p.at] {
-		case '}', ']':
-			p.at++
-			return v
-		case ',':
-			p.at++
-			continue
-		}
-		if c == '[' {
+	if c == '[' {
+		for p.more(']', len(v.Items) == 0) {
 			v.Items = append(v.Items, p.value(depth-1))
-			continue
 		}
-		raw := p.scalar()
-		p.space()
-		p.at++ // the colon
+		return v
+	}
+	for p.more('}', len(v.Members) == 0) {
 		if v.Members == nil {
 			v.Members = make([]Member, 0, 4)
 		}
-		v.Members = append(v.Members, Member{Key: p.key(raw), raw: raw, Value: p.value(depth - 1)})
+		raw := p.key().of(p.text)
+		v.Members = append(v.Members, Member{Key: p.decoded(raw), raw: raw, Value: p.value(depth - 1)})
 	}
-}
-
-// scalar reads a string, number or word.
-func (p *parser) scalar() []byte {
-	start := p.at
-	if p.text[p.at] == '"' {
-		for p.at++; p.text[p.at] != '"'; p.at++ {
-			if p.text[p.at] == '\\' {
-				p.at++
-			}
-		}
-		p.at++
-		return p.text[start:p.at]
-	}
-	n := bytes.IndexAny(p.text[p.at:], ",]} \t\r\n")
-	if n < 0 {
-		n = len(p.text) - p.at
-	}
-	p.at += n
-	return p.text[start:p.at]
-}
-
-// skip passes a container without opening it.
-func (p *parser) skip() []byte {
-	start, open := p.at, 0
-	for {
-		switch p.text[p.at] {
-		case '"':
-			p.scalar()
-			continue
-		case '{', '[':
-			open++
-		case '}', ']':
-			open--
-		}
-		p.at++
-		if open == 0 {
-			return p.text[start:p.at]
-		}
-	}
+	return v
 }

@@ -22,11 +22,36 @@ type texts struct {
 func (t *texts) vector(text string) relevance.Packed {
 	t.mu.RLock()
 	v, ok := t.now[text]
-	if ok {
-		t.mu.RUnlock()
-		return v
+	t.mu.RUnlock()
+	if !ok {
+		v = t.add(text)
 	}
-	v, ok = t.old[text]
+	return v
+}
+
+// vectors gives the vectors of many texts, in their order.
+func (t *texts) vectors(texts [][]byte) relevance.List {
+	list := make(relevance.List, len(texts))
+	var unknown []int
+	t.mu.RLock()
+	for i, text := range texts {
+		v, ok := t.now[string(text)]
+		if !ok {
+			unknown = append(unknown, i)
+		}
+		list[i] = v
+	}
+	t.mu.RUnlock()
+	for _, i := range unknown {
+		list[i] = t.add(string(texts[i]))
+	}
+	return list
+}
+
+// add brings a text's vector among those of now.
+func (t *texts) add(text string) relevance.Packed {
+	t.mu.RLock()
+	v, ok := t.old[text]
 	t.mu.RUnlock()
 	if !ok {
 		v = relevance.Pack(t.hash.Embed(text))

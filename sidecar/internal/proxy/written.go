@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,20 +30,15 @@ func (q *query) written(ctx context.Context, b *plan.Block, data []byte) (*rende
 		}
 	}
 	q.stages.mark("engine", q.Now())
-	chains := q.score(b, ends)
-	order := make([]int, len(chains))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int { return compare(&chains[x], &chains[y]) })
-	results, err := q.shortcuts(ctx, b, retain(b, chains, order, q.view))
+	c := q.score(b, w, ends)
+	results, err := q.shortcuts(ctx, b, c.retain(b, q.view))
 	if err != nil {
 		return nil, err
 	}
 	q.results = append(q.results, results...)
-	arrange(w, b, chains, order)
+	c.arrange(w, b)
 	q.stages.mark("search", q.Now())
-	return w.Close(), nil
+	return render.Raw(w.Close()), nil
 }
 
 // nameChains reads the names that could not be spliced into the block.
@@ -60,159 +56,197 @@ func (q *query) nameChains(ctx context.Context, b *plan.Block, ends []*render.El
 	}
 	for _, end := range ends {
 		for _, e := range end.Line() {
-			e.Name = names[e.UID]
+			e.Name = []byte(names[e.UID])
 		}
 	}
 	return nil
 }
 
-// chain is one candidate of a written block.
+// chains are the candidates of a written block.
+type chains struct {
+	all       []chain    // best first
+	reached   []reached  // by the ID of the element
+	metapaths []metapath // by their number
+	numbers   map[metapath]int32
+	relations map[string]uint32 // numbers of the predicates
+}
+
+// chain is one candidate, which ends at an element.
 type chain struct {
-	line     []*render.Element // the root first
-	metapath string
-	sr       []float64 // of its steps
-	key      rank.Key
-	kept     bool
+	end  *render.Element
+	key  rank.Key
+	kept bool
 }
 
-// score gives every chain its z.
-func (q *query) score(b *plan.Block, ends []*render.Element) []chain {
-	s := newTextScorer(q, b, ends)
-	chains := make([]chain, len(ends))
-	metapaths := map[string]string{} // each spelled once
-	var metapath []byte
-	var p, sc []float64
-	for i, end := range ends {
-		c := chain{line: end.Line()}
-		c.sr = make([]float64, 0, len(c.line)-1)
-		p, sc, metapath = p[:0], sc[:0], metapath[:0]
-		for j, e := range c.line[1:] {
-			sr := s.sr(e)
-			c.sr = append(c.sr, sr)
-			p = append(p, rank.P(b.Alpha, sr, e.Step.Sc()))
-			sc = append(sc, e.Step.Sc())
-			if j > 0 {
-				metapath = append(metapath, 0)
-			}
-			metapath = append(metapath, e.Step.Relation().String()...)
-		}
-		if _, known := metapaths[string(metapath)]; !known {
-			metapaths[string(metapath)] = string(metapath)
-		}
-		c.metapath = metapaths[string(metapath)]
-		c.key = rank.Key{Z: rank.Z(p, 0), MeanSc: rank.MeanSc(sc), Hops: len(p)}
-		chains[i] = c
+// reached is the way from the root to an element. Chains share their beginnings, so each step
+// is scored once.
+type reached struct {
+	known    bool
+	metapath int32
+	sr       float64 // of the last step
+	sum      rank.Sum
+}
+
+// metapath is a sequence of relations: another one, and one more. The first is the empty one.
+type metapath struct {
+	before int32
+	last   graph.Relation
+}
+
+// score gives every chain its z and sorts them.
+func (q *query) score(b *plan.Block, w *render.Written, ends []*render.Element) *chains {
+	c := &chains{
+		all: make([]chain, len(ends)), reached: make([]reached, w.Len()),
+		metapaths: make([]metapath, 1), numbers: map[metapath]int32{}, relations: map[string]uint32{},
 	}
-	return chains
+	sr := q.relevanceOf(b, c, w, ends)
+	keys, order := make([]rank.Key, len(ends)), make([]int32, len(ends))
+	for i, end := range ends {
+		keys[i], order[i] = c.reach(end, b.Alpha, sr).sum.Key(0), int32(i)
+	}
+	slices.SortFunc(order, func(x, y int32) int {
+		if c := rank.Compare(keys[x], keys[y]); c != 0 {
+			return c
+		}
+		return cmp.Or(compareLines(ends[x], ends[y]), cmp.Compare(x, y))
+	})
+	for place, i := range order {
+		c.all[place] = chain{end: ends[i], key: keys[i]}
+	}
+	return c
 }
 
-// textScorer gives the Sr of the steps of written chains, each once.
-type textScorer struct {
-	composed  *relevance.Composed
-	relations map[string]uint32 // by predicate
-	srs       []float64         // by the ID of the element that a step leads to; 0: not known yet
-}
-
-// newTextScorer gives every element on a chain its ID.
-func newTextScorer(q *query, b *plan.Block, ends []*render.Element) *textScorer {
-	s := &textScorer{relations: map[string]uint32{}}
-	entities := make(relevance.List, 1, len(ends)+len(ends)/8+1) // no element has ID 0
-	var relations relevance.List
+// relevanceOf embeds the names on the chains and the labels of their relations, and asks the
+// block's question. Entities have the IDs of their elements.
+func (q *query) relevanceOf(b *plan.Block, c *chains, w *render.Written, ends []*render.Element) *relevance.Composed {
+	names, seen := make([][]byte, w.Len()), make([]bool, w.Len())
 	topics := map[string]bool{}
+	var relations relevance.List
 	for _, end := range ends {
-		for e := end; e != nil && e.ID == 0; e = e.Parent {
-			e.ID = len(entities)
-			entities = append(entities, q.texts.vector(e.Name))
+		for e := end; e != nil && !seen[e.ID]; e = e.Parent {
+			names[e.ID], seen[e.ID] = e.Name, true
 			if e.Parent == nil {
-				topics[e.Name] = true
+				topics[string(e.Name)] = true
 				break
 			}
-			if _, known := s.relations[e.Step.Predicate]; !known {
-				s.relations[e.Step.Predicate] = uint32(len(relations))
+			if _, known := c.relations[e.Step.Predicate]; !known {
+				c.relations[e.Step.Predicate] = uint32(len(relations))
 				relations = append(relations, q.texts.vector(q.view.label(e.Step.Predicate)))
 			}
 		}
 	}
-	s.srs = make([]float64, len(entities))
-	s.composed = relevance.NewComposed(relevance.DefaultTemplate, entities, relations)
-	names := make([]string, 0, len(topics))
-	for n := range topics {
-		names = append(names, n)
-	}
-	s.composed.Ask(q.hash.Ask(b.Question, names...))
-	return s
+	sr := relevance.NewComposed(relevance.DefaultTemplate, q.texts.vectors(names), relations)
+	sr.Ask(q.hash.Ask(b.Question, slices.Collect(maps.Keys(topics))...))
+	return sr
 }
 
-func (s *textScorer) sr(e *render.Element) float64 {
-	if s.srs[e.ID] == 0 {
-		s.srs[e.ID] = s.composed.Sr(uint32(e.Parent.ID), s.relations[e.Step.Predicate], uint32(e.ID), 0)
+// reach scores the step that leads to an element, behind those that lead to its parent.
+func (c *chains) reach(e *render.Element, alpha float64, sr *relevance.Composed) *reached {
+	r := &c.reached[e.ID]
+	if r.known || e.Parent == nil {
+		return r
 	}
-	return s.srs[e.ID]
+	before := c.reach(e.Parent, alpha, sr)
+	r.known = true
+	r.sr = sr.Sr(uint32(e.Parent.ID), c.relations[e.Step.Predicate], uint32(e.ID), 0)
+	r.sum = before.sum.Add(rank.P(alpha, r.sr, e.Step.Sc()), e.Step.Sc())
+	r.metapath = c.number(metapath{before.metapath, e.Step.Relation()})
+	return r
 }
 
-// compare orders chains: z, mean Sc, hops, then the predicates and uids on the way.
-func compare(a, b *chain) int {
-	if c := rank.Compare(a.key, b.key); c != 0 {
-		return c
+// number is that of a metapath.
+func (c *chains) number(m metapath) int32 {
+	if last := len(c.metapaths) - 1; c.metapaths[last] == m && last > 0 { // siblings follow one another
+		return int32(last)
 	}
-	for i := 0; i < len(a.line) && i < len(b.line); i++ {
-		x, y := a.line[i], b.line[i]
-		if c := cmp.Or(strings.Compare(x.Step.Predicate, y.Step.Predicate), cmp.Compare(x.UID, y.UID)); c != 0 {
+	n, known := c.numbers[m]
+	if !known {
+		n = int32(len(c.metapaths))
+		c.metapaths = append(c.metapaths, m)
+		c.numbers[m] = n
+	}
+	return n
+}
+
+// spelled is a metapath's relations, the first step's first.
+func (c *chains) spelled(n int32) []string {
+	var out []string
+	for ; n > 0; n = c.metapaths[n].before {
+		out = append(out, c.metapaths[n].last.String())
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// compareLines orders chains of equal scores by the predicates and uids on the way.
+func compareLines(a, b *render.Element) int {
+	x, y := a.Hops(), b.Hops()
+	for range x - y {
+		a = a.Parent
+	}
+	for range y - x {
+		b = b.Parent
+	}
+	return cmp.Or(compareSteps(a, b), cmp.Compare(x, y))
+}
+
+// compareSteps compares two ways of equal length from the root on.
+func compareSteps(a, b *render.Element) int {
+	if a == b {
+		return 0
+	}
+	if a.Parent != nil {
+		if c := compareSteps(a.Parent, b.Parent); c != 0 {
 			return c
 		}
 	}
-	return cmp.Compare(len(a.line), len(b.line))
+	return cmp.Or(strings.Compare(a.Step.Predicate, b.Step.Predicate), cmp.Compare(a.UID, b.UID))
 }
 
 // retain keeps the best results of every root and marks the chains that they hold.
-func retain(b *plan.Block, chains []chain, order []int, v view) []graph.Result {
-	groups := map[string]int{}
-	group := func(i int) int {
-		key := chains[i].metapath
-		if !b.Bundle {
-			return i
-		}
-		if _, ok := groups[key]; !ok {
-			groups[key] = len(groups)
-		}
-		return groups[key]
-	}
-	instances := b.Instances
+func (c *chains) retain(b *plan.Block, v view) []graph.Result {
+	group, instances := func(i int) int { return int(c.reached[c.all[i].end.ID].metapath) }, b.Instances
 	if !b.Bundle {
-		instances = 1
+		group, instances = func(i int) int { return i }, 1
 	}
-	roots := map[*render.Element][]int{}
-	var inOrder []*render.Element
-	for _, i := range order {
-		r := chains[i].line[0]
-		if roots[r] == nil {
-			inOrder = append(inOrder, r)
+	places := map[*render.Element]int{} // of a root among those in rank order
+	var roots [][]int
+	for i := range c.all {
+		root := c.all[i].end
+		for root.Parent != nil {
+			root = root.Parent
 		}
-		roots[r] = append(roots[r], i)
+		place, known := places[root]
+		if !known {
+			place = len(roots)
+			places[root] = place
+			roots = append(roots, nil)
+		}
+		roots[place] = append(roots[place], i)
 	}
 	var results []graph.Result
-	for _, r := range inOrder {
-		for _, bundle := range rank.Retain(roots[r], group, b.Paths, instances) {
-			results = append(results, resultOf(b, chains, bundle, v))
+	for _, order := range roots {
+		for _, bundle := range rank.Retain(order, group, b.Paths, instances) {
+			results = append(results, c.result(b, bundle, v))
 		}
 	}
 	slices.SortStableFunc(results, func(x, y graph.Result) int { return cmp.Compare(y.Z, x.Z) })
 	return results
 }
 
-func resultOf(b *plan.Block, chains []chain, bundle rank.Bundle, v view) graph.Result {
-	best := chains[bundle.Members[0]]
-	root := best.line[0]
+func (c *chains) result(b *plan.Block, bundle rank.Bundle, v view) graph.Result {
+	best := &c.all[bundle.Members[0]]
+	root := best.end.Line()[0]
 	r := graph.Result{
-		Block: b.Key, Start: graph.Node{UID: root.UID, Name: root.Name},
-		Z: best.key.Z, Total: bundle.Total, Metapath: strings.Split(best.metapath, "\x00"),
+		Block: b.Key, Start: graph.Node{UID: root.UID, Name: string(root.Name)},
+		Z: best.key.Z, Total: bundle.Total, Metapath: c.spelled(c.reached[best.end.ID].metapath),
 	}
 	for _, m := range bundle.Members {
-		c := &chains[m]
-		c.kept = true
-		in := instance{explain: b.Explain, alpha: b.Alpha, z: c.key.Z, start: r.Start}
-		for i, e := range c.line[1:] {
-			in.add(e.Step, v.label(e.Step.Predicate), graph.Node{UID: e.UID, Name: e.Name}, c.sr[i])
+		ch := &c.all[m]
+		ch.kept = true
+		in := instance{explain: b.Explain, alpha: b.Alpha, z: ch.key.Z, start: r.Start}
+		for _, e := range ch.end.Line()[1:] {
+			in.add(e.Step, v.label(e.Step.Predicate), graph.Node{UID: e.UID, Name: string(e.Name)}, c.reached[e.ID].sr)
 		}
 		r.Instances = append(r.Instances, in.done())
 	}
@@ -221,17 +255,17 @@ func resultOf(b *plan.Block, chains []chain, bundle rank.Bundle, v view) graph.R
 
 // arrange gives every element its place: that of the best chain through it. With paths
 // given, only what was retained stays.
-func arrange(w *render.Written, b *plan.Block, chains []chain, order []int) {
-	keep := map[*render.Element]bool{}
-	for place, i := range order {
-		for _, e := range chains[i].line {
+func (c *chains) arrange(w *render.Written, b *plan.Block) {
+	if b.Prune {
+		w.Each(func(e *render.Element) { e.Drop = true })
+	}
+	for place := range c.all {
+		ch := &c.all[place]
+		for e := ch.end; e != nil; e = e.Parent {
 			e.Order = min(e.Order, place)
-			if chains[i].kept {
-				keep[e] = true
+			if ch.kept {
+				e.Drop = false
 			}
 		}
-	}
-	if b.Prune {
-		w.Each(func(e *render.Element) { e.Drop = !keep[e] })
 	}
 }

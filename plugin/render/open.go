@@ -1,0 +1,308 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/plan"
+)
+
+// OpenWritten reads a written block's answer (the bytes of the array under the block's key)
+// along the block's tree, in one pass. Edges that were suppressed are left out at once unless
+// the block shows them, and so are nodes of which the user's own fields say nothing, as Dgraph
+// would. The answer's bytes must not change afterwards.
+func OpenWritten(data []byte, b *plan.Block, isEdge func(predicate string) bool) (*Written, error) {
+	o := opener{scanner: scanner{text: data}, block: b, isEdge: isEdge, shapes: map[*plan.Node]*shape{}}
+	w := &Written{text: data, root: list{node: b.Tree}}
+	if o.next() != '[' {
+		return nil, fmt.Errorf("%w: block %s is not an array", ErrJSON, b.Key)
+	}
+	o.list(&w.root, o.shape(b.Tree), nil)
+	if o.next() != 0 || o.at < len(data) || o.fault {
+		return nil, fmt.Errorf("%w: block %s", ErrJSON, b.Key)
+	}
+	w.Roots, w.size = w.root.items, o.opened
+	return w, nil
+}
+
+// opener reads elements. Those and their members are many and small, so they are made by the
+// hundred; members and items that are not whole yet wait on stacks.
+type opener struct {
+	scanner
+	block  *plan.Block
+	isEdge func(string) bool
+	shapes map[*plan.Node]*shape
+	opened int // elements so far
+
+	elements []Element
+	members  []member
+	items    []*Element
+	waiting  struct {
+		members []member
+		items   []*Element
+	}
+}
+
+// shape is what is known of the elements of one list: what their keys are.
+type shape struct {
+	node *plan.Node
+	keys map[string]*role // by the key as it is written, without the quotes
+}
+
+// role is what a key of an element is for. A key may be for several things.
+type role struct {
+	use   use
+	name  int    // its place among the names, from 1; 0: none
+	shown bool   // the user sees it
+	facet bool   // of the edge to the element
+	child *shape // of the elements under the key, if they are an object or an array
+}
+
+// use is what ranking reads under a key.
+type use uint8
+
+const (
+	nothing use = iota
+	ofUID
+	ofOrder
+	ofScore
+	ofHidden
+)
+
+func (o *opener) shape(n *plan.Node) *shape {
+	s, ok := o.shapes[n]
+	if !ok {
+		s = &shape{node: n, keys: map[string]*role{}}
+		o.shapes[n] = s
+	}
+	return s
+}
+
+// role finds out what a key is for, once for each key of a shape.
+func (o *opener) role(s *shape, key []byte) *role {
+	r, ok := s.keys[string(key)]
+	if !ok {
+		r = o.decide(s.node, key)
+		s.keys[string(key)] = r
+	}
+	return r
+}
+
+func (o *opener) decide(n *plan.Node, written []byte) *role {
+	key := string(unescaped(written))
+	r := &role{}
+	for _, c := range n.Children {
+		if c.Key == key {
+			return &role{shown: true, child: o.shape(c)}
+		}
+	}
+	if n.Any != nil {
+		if to := graph.ParseRelation(key); o.isEdge(to.Predicate) {
+			return &role{shown: true, child: o.shape(&plan.Node{
+				Key: key, Relation: to, Score: key + "|evorag.score", Hidden: key + "|evorag.hidden",
+				Names: n.Any.Names, Children: n.Any.Children, Any: n.Any.Any,
+			})}
+		}
+	}
+	switch key {
+	case plan.UIDKey:
+		r.use = ofUID
+	case plan.OrderKey:
+		r.use = ofOrder
+	case n.Score:
+		r.use = ofScore
+	case n.Hidden:
+		r.use = ofHidden
+	}
+	for i, name := range n.Names {
+		if name == key {
+			r.name = i + 1
+			break
+		}
+	}
+	r.facet = len(key) > len(n.Key) && key[len(n.Key)] == '|' && key[:len(n.Key)] == n.Key
+	r.shown = !plan.Spliced(key) && !(r.facet && plan.LearnedFacet(key) && !n.Keep[key])
+	return r
+}
+
+// list reads an array of elements, or the object that stands for the only one.
+func (o *opener) list(l *list, s *shape, parent *Element) {
+	bottom := len(o.waiting.items)
+	if o.next() == '{' {
+		l.single = true
+		o.item(l, s, parent)
+	} else {
+		o.take('[')
+		for first := true; o.more(']', first); first = false {
+			o.item(l, s, parent)
+		}
+	}
+	l.items = carve(&o.items, o.waiting.items[bottom:])
+	o.waiting.items = o.waiting.items[:bottom]
+}
+
+// item reads one item of a list.
+func (o *opener) item(l *list, s *shape, parent *Element) {
+	if o.next() != '{' {
+		l.foreign = append(l.foreign, o.skip())
+		return
+	}
+	start := o.at
+	e, isNode := o.element(s, parent)
+	switch {
+	case !isNode:
+		l.foreign = append(l.foreign, span{uint32(start), uint32(o.at)})
+	case e != nil:
+		o.waiting.items = append(o.waiting.items, e)
+	}
+}
+
+// element reads one node; nil where it is not to be seen, false where it is no node.
+func (o *opener) element(s *shape, parent *Element) (e *Element, isNode bool) {
+	if len(o.elements) == 0 {
+		o.elements = make([]Element, min(256, 8+o.opened))
+	}
+	e, o.elements = &o.elements[0], o.elements[1:]
+	*e = Element{Parent: parent, ID: o.opened, Order: Unranked}
+	o.opened++
+	contribution := graph.Neutral()
+	var score, hidden []byte
+	seen, named := false, math.MaxInt
+	bottom := len(o.waiting.members)
+	o.take('{')
+	for first := true; o.more('}', first); first = false {
+		m := member{key: o.key()}
+		if o.fault {
+			break
+		}
+		r := o.role(s, o.text[m.key.start+1:m.key.end-1])
+		if c := o.next(); r.child != nil && (c == '{' || c == '[') {
+			m.list = &list{node: r.child.node}
+			o.list(m.list, r.child, e)
+			seen = seen || !m.list.empty()
+		} else {
+			m.value = o.skip()
+			m.facet = r.facet
+			seen = seen || r.shown && !r.facet
+		}
+		value := m.value.of(o.text)
+		switch r.use {
+		case ofUID:
+			e.UID, isNode = uidIn(value)
+		case ofOrder:
+			e.by = value
+		case ofScore:
+			score = value
+		case ofHidden:
+			hidden = value
+		}
+		if name, ok := text(value); ok && r.name > 0 && r.name < named {
+			e.Name, named = name, r.name
+		}
+		if r.shown {
+			o.waiting.members = append(o.waiting.members, m)
+		}
+	}
+	e.members = carve(&o.members, o.waiting.members[bottom:])
+	o.waiting.members = o.waiting.members[:bottom]
+	if !isNode {
+		return nil, false
+	}
+	for i := range e.members {
+		if l := e.members[i].list; l != nil {
+			for _, c := range l.items { // of which the uids are known only now
+				c.Step.Triplet, c.Step.Inverse = triplet(l.node.Relation, e.UID, c.UID), l.node.Relation.Inverse
+			}
+		}
+	}
+	if parent != nil {
+		contribution.Score = number(score)
+		contribution.Hidden = string(hidden) == "true"
+		e.Step.Contribution = contribution
+		if contribution.Hidden && !o.block.Hidden {
+			return nil, true
+		}
+	}
+	if !seen {
+		return nil, true
+	}
+	return e, true
+}
+
+// carve copies what has waited into room that is made in large pieces.
+func carve[T any](room *[]T, waited []T) []T {
+	n := len(waited)
+	if n == 0 {
+		return nil
+	}
+	if len(*room) < n {
+		*room = make([]T, max(n, 512))
+	}
+	out := (*room)[:n:n]
+	*room = (*room)[n:]
+	copy(out, waited)
+	return out
+}
+
+// uidIn reads "0x1f".
+func uidIn(value []byte) (graph.UID, bool) {
+	s, ok := text(value)
+	if !ok {
+		return 0, false
+	}
+	uid, err := graph.ParseUID(string(s))
+	return uid, err == nil
+}
+
+// text is the content of a JSON string, and false for other values.
+func text(raw []byte) ([]byte, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return nil, false
+	}
+	content := unescaped(raw[1 : len(raw)-1])
+	return content, content != nil
+}
+
+// unescaped is the content of a string as it is written without its quotes. Where there is
+// nothing to decode, the engine writes UTF-8, it is the same bytes.
+func unescaped(content []byte) []byte {
+	if bytes.IndexByte(content, '\\') < 0 {
+		return content
+	}
+	var s string
+	if json.Unmarshal(append(append([]byte{'"'}, content...), '"'), &s) != nil {
+		return nil
+	}
+	return []byte(s)
+}
+
+func triplet(r graph.Relation, from, to graph.UID) graph.Triplet {
+	if r.Inverse {
+		from, to = to, from
+	}
+	return graph.Triplet{Head: from, Predicate: r.Predicate, Object: to}
+}
+
+// Step is the edge between two nodes of an answer, with the learned facets as they stand
+// beside the far node; an edge without them (nil) is neutral.
+func Step(r graph.Relation, from, to graph.UID, score, hidden *Value) graph.Step {
+	s := graph.Step{Triplet: triplet(r, from, to), Inverse: r.Inverse, Contribution: graph.Neutral()}
+	if score != nil {
+		s.Score = number(score.Raw)
+	}
+	s.Hidden = hidden != nil && string(hidden.Raw) == "true"
+	return s
+}
+
+// number reads a score, in [0,200]; neutral where there is none or it is not finite.
+func number(raw []byte) float64 {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		f = graph.NeutralScore
+	}
+	return min(max(f, 0), graph.MaxScore)
+}
