@@ -23,6 +23,10 @@ import (
 // 4 MB is less than an ordinary answer of Dgraph.
 const MaxMessage = 1 << 30
 
+// window is how many bytes of a message may be under way before the receiver has asked for
+// more. gRPC begins with 64 KB, so that an ordinary answer of Dgraph takes several turns.
+const window = 4 << 20
+
 const schemaQuery = "schema {}"
 
 // Options of Dial. Only Target is needed.
@@ -54,6 +58,7 @@ func Dial(opts Options) (*Client, error) {
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
+		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2 * window),
 	}, opts.Dial...)
 	conn, err := grpc.NewClient(opts.Target.Addr, dial...)
 	if err != nil {

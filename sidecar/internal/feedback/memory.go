@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	retrievalGroup = 64  // retrievals written in one transaction
-	recentlyShown  = 512 // retrievals kept in memory, the oldest go first
-	pruneEvery     = 10 * time.Minute
+	retrievalGroup  = 64 // retrievals written in one transaction
+	retrievalLinger = 250 * time.Millisecond
+	recentlyShown   = 512 // retrievals kept in memory, the oldest go first
+	pruneEvery      = 10 * time.Minute
 )
 
 // shown is a retrieval with what was answered to it, as far as that is known.
@@ -26,19 +27,26 @@ type shown struct {
 	uid      graph.UID // 0: not stored yet
 }
 
-// memory stores retrievals off the query's path and keeps the newest at hand.
+// memory stores retrievals off the query's path and keeps the newest at hand. A write costs the
+// engine about what a ranked query does, and queries that begin meanwhile wait for it: so a
+// retrieval waits retrievalLinger for others, unless somebody asks for it.
 type memory struct {
 	*Service
 	queue chan *graph.Retrieval
+	hurry chan struct{} // somebody asks for one that isn't stored yet
 
-	mu     sync.Mutex
-	recent map[string]*shown
-	order  []string // of recent, a ring
-	next   int
+	mu      sync.Mutex
+	recent  map[string]*shown
+	order   []string // of recent, a ring
+	next    int
+	written chan struct{} // closed after the next write
 }
 
 func newMemory(s *Service) *memory {
-	return &memory{Service: s, queue: make(chan *graph.Retrieval, s.Queue), recent: map[string]*shown{}, order: make([]string, recentlyShown)}
+	return &memory{
+		Service: s, queue: make(chan *graph.Retrieval, s.Queue), hurry: make(chan struct{}, 1),
+		recent: map[string]*shown{}, order: make([]string, recentlyShown), written: make(chan struct{}),
+	}
 }
 
 func (m *memory) remember(r *graph.Retrieval) {
@@ -95,8 +103,7 @@ func (m *memory) answered(id, response string) {
 	}
 }
 
-// run writes what is remembered until ctx ends, in groups: what came while one group was
-// written is the next.
+// run writes what is remembered until ctx ends, in groups.
 func (m *memory) run(ctx context.Context) {
 	for {
 		select {
@@ -104,13 +111,13 @@ func (m *memory) run(ctx context.Context) {
 			last, cancel := afterwards(ctx)
 			defer cancel()
 			for len(m.queue) > 0 {
-				if m.write(last, m.group(<-m.queue)) != nil {
+				if m.write(last, m.group(ctx, <-m.queue)) != nil {
 					return
 				}
 			}
 			return
 		case r := <-m.queue:
-			group := m.group(r)
+			group := m.group(ctx, r)
 			for m.write(ctx, group) != nil {
 				select { // the engine is away; the queue fills meanwhile, and drops what is too much
 				case <-ctx.Done():
@@ -126,17 +133,57 @@ func (m *memory) run(ctx context.Context) {
 	}
 }
 
-func (m *memory) group(first *graph.Retrieval) []*graph.Retrieval {
+// group is the retrievals of one write: those that come within retrievalLinger of the first,
+// and after ctx those that are there.
+func (m *memory) group(ctx context.Context, first *graph.Retrieval) []*graph.Retrieval {
 	group := []*graph.Retrieval{first}
-	for len(group) < retrievalGroup {
+	linger := time.NewTimer(retrievalLinger)
+	defer linger.Stop()
+	for waiting := true; len(group) < retrievalGroup; {
 		select {
 		case r := <-m.queue:
 			group = append(group, r)
+			continue
 		default:
-			return group
 		}
+		if !waiting {
+			break
+		}
+		select {
+		case r := <-m.queue:
+			group = append(group, r)
+			continue
+		case <-ctx.Done():
+		case <-linger.C:
+		case <-m.hurry:
+		}
+		waiting = false
 	}
 	return group
+}
+
+// soon waits until the retrievals that somebody asks for are stored, retrievalLinger at most,
+// if they are among those that are not yet.
+func (m *memory) soon(ctx context.Context, ids map[string]bool) {
+	m.mu.Lock()
+	written, late := m.written, false
+	for id := range ids {
+		r, known := m.recent[id]
+		late = late || known && r.uid == 0
+	}
+	m.mu.Unlock()
+	if !late {
+		return
+	}
+	select {
+	case m.hurry <- struct{}{}:
+	default:
+	}
+	select {
+	case <-written:
+	case <-ctx.Done():
+	case <-time.After(retrievalLinger):
+	}
 }
 
 func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
@@ -158,6 +205,8 @@ func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	close(m.written)
+	m.written = make(chan struct{})
 	for i, r := range group {
 		if known := m.recent[r.ID]; known != nil {
 			known.uid = uids[fmt.Sprintf("r%d", i)]
@@ -194,6 +243,7 @@ func (m *memory) appendRetrieval(b []byte, subject string, r *graph.Retrieval) (
 // find gives the retrievals that are stored, by their ids; true asks for a response too, which
 // another replica may have stored. One that nobody has written yet is missing.
 func (m *memory) find(ctx context.Context, ids map[string]bool) (map[string]*shown, error) {
+	m.soon(ctx, ids)
 	out := make(map[string]*shown, len(ids))
 	var absent []string
 	m.mu.Lock()

@@ -29,6 +29,9 @@ import (
 // MaxMessage is the largest message in bytes either way, the alpha's own limit.
 const MaxMessage = math.MaxInt32
 
+// window is how many bytes of a message a caller may send before they are asked for.
+const window = 4 << 20
+
 const (
 	methodQuery  = "/api.Dgraph/Query"
 	methodRunDQL = "/api.Dgraph/RunDQL"
@@ -82,6 +85,7 @@ func New(o Options) *Front {
 		grpc.MaxRecvMsgSize(MaxMessage),
 		grpc.MaxSendMsgSize(MaxMessage),
 		grpc.MaxConcurrentStreams(1000), // the alpha's
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2 * window),
 	}, o.Server...)...)
 	return f
 }
