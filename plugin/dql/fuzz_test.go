@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
 
 // FuzzParse states the room's promises for any text: no panic, errors with a place inside the
@@ -77,7 +79,7 @@ func FuzzSplice(f *testing.F) {
 func TestQuotedTextIsReadBackAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")
-		literal := Quote(s)
+		literal := graph.Quote(s)
 		got, err := Unquote(literal)
 		require.NoError(t, err)
 		require.Equal(t, strings.ToValidUTF8(s, "\uFFFD"), got)

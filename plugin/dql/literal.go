@@ -16,35 +16,6 @@ var unescaped = map[byte]byte{
 	'v': '\v', 't': '\t', 'b': '\b', 'n': '\n', 'r': '\r', 'f': '\f', '"': '"', '\'': '\'', '\\': '\\',
 }
 
-// Quote writes s as a string literal that queries and upserts of every version read back as
-// s. Bytes that are not UTF-8 become U+FFFD, since Dgraph would not take them.
-func Quote(s string) string {
-	var b strings.Builder
-	b.Grow(len(s) + 2)
-	b.WriteByte('"')
-	for _, r := range s {
-		switch r {
-		case '"', '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case '\n':
-			b.WriteString(`\n`)
-		case '\r':
-			b.WriteString(`\r`)
-		case '\t':
-			b.WriteString(`\t`)
-		default:
-			if r < ' ' || r == 0x7f {
-				fmt.Fprintf(&b, `\u%04x`, r)
-			} else {
-				b.WriteRune(r)
-			}
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
 // Unquote decodes a string literal. It reads all that Dgraph reads, and besides \' and pairs
 // of surrogates, which Dgraph's lexer lets pass but its parser refuses.
 func Unquote(literal string) (string, error) {

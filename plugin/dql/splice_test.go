@@ -69,8 +69,3 @@ func TestUnquote(t *testing.T) {
 		})
 	}
 }
-
-func TestQuoteWritesOnlyWhatEveryVersionReads(t *testing.T) {
-	require.Equal(t, `"a\"b\\c\n\r\t\u0000\u007fé😀'"`, Quote("a\"b\\c\n\r\t\x00\x7fé😀'"))
-	require.Equal(t, "\"\uFFFD\"", Quote("\xff"))
-}

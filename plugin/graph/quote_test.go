@@ -21,5 +21,7 @@ func TestQuoteIsReadBackAsItWas(t *testing.T) {
 }
 
 func TestQuoteUsesNoEscapeThatDgraphRefuses(t *testing.T) {
+	require.Equal(t, "\"\uFFFD\"", graph.Quote("\xff"))
+	require.Equal(t, `"a\"b\\c\n\r\t\u0000\u007fé😀'"`, graph.Quote("a\"b\\c\n\r\t\x00\x7fé😀'"))
 	require.Equal(t, `"a\u0000\u0007\n\t\\\"é𝄞\u007f"`, graph.Quote("a\x00\a\n\t\\\"é𝄞\x7f"))
 }

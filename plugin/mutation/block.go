@@ -11,7 +11,13 @@ type Text struct {
 	Query     string   // of an upsert
 	QuerySpan dql.Span // of the JSON string that holds it; zero in RDF
 	Edges     []Edge   // with their places in the text
+	Blocks    []Block  // of RDF
 }
+
+// Block is one mutation of a text as Dgraph reads it (dql/parser_mutation.go): what follows "set"
+// and "delete", the last of each, and the condition, which holds for the mutations after it too
+// as long as they have none of their own.
+type Block struct{ Cond, Set, Delete string }
 
 // ReadRDF reads the body of a mutation in application/rdf, which is also the text that
 // RunDQL takes: { set {...} delete {...} }, or upsert { query {...} mutation {...} }. Any
@@ -21,7 +27,7 @@ func ReadRDF(text string) Text {
 	s.begin()
 	switch {
 	case s.peek() == '{':
-		s.mutation()
+		s.mutation("")
 	case s.word() == "upsert":
 		s.upsert()
 	}
@@ -148,6 +154,7 @@ func (s *scanner) accept(c byte) {
 func (s *scanner) upsert() {
 	s.space()
 	s.accept('{')
+	cond := ""
 	for {
 		s.space()
 		if s.peek() == '}' {
@@ -164,11 +171,12 @@ func (s *scanner) upsert() {
 			s.out.Query += s.text[start:s.pos]
 		case "mutation":
 			s.space()
-			if s.peek() == '@' {
+			if start = s.pos; s.peek() == '@' {
 				s.content('(', ')')
+				cond = s.text[start:s.pos]
 				s.space()
 			}
-			s.mutation()
+			s.mutation(cond)
 		default:
 			s.failed = true
 		}
@@ -216,12 +224,14 @@ func (s *scanner) quoted() {
 }
 
 // mutation reads { set {...} delete {...} }.
-func (s *scanner) mutation() {
+func (s *scanner) mutation(cond string) {
 	s.accept('{')
+	block := Block{Cond: cond}
 	for {
 		s.space()
 		if s.peek() == '}' {
 			s.pos++
+			s.out.Blocks = append(s.out.Blocks, block)
 			return
 		}
 		op := s.word()
@@ -238,8 +248,14 @@ func (s *scanner) mutation() {
 			}
 			s.pos++
 		}
-		if op == "set" {
+		switch op {
+		case "set":
+			block.Set = s.text[start:s.pos]
 			s.out.Edges = append(s.out.Edges, NQuads(s.text, dql.Span{Start: start, End: s.pos})...)
+		case "delete":
+			block.Delete = s.text[start:s.pos]
+		default: // Dgraph knows no other here
+			s.failed = true
 		}
 		s.accept('}')
 	}

@@ -208,7 +208,7 @@ func TestAWriteThroughTheFrontKeepsWhatWasLearned(t *testing.T) {
 		require.Equal(t, edge{Score: 50.5}, followed(t, eng))
 	})
 
-	t.Run("RunDQL, which has no transaction", func(t *testing.T) {
+	t.Run("RunDQL", func(t *testing.T) {
 		eng.Mutate(t, scored)
 		conn, err := grpc.NewClient(r.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		require.NoError(t, err)

@@ -28,10 +28,8 @@ type Keeper interface {
 	Learned(ctx context.Context, c graph.Call, edges []mutation.Edge) (mutation.Learned, graph.Txn, error)
 }
 
-// Fields of RunDQLRequest, of api.Request, of api.Mutation and of api.NQuad.
+// Fields of api.Request, of api.Mutation and of api.NQuad.
 const (
-	fieldText protowire.Number = 1
-
 	fieldStartTS   protowire.Number = 1
 	fieldQuery     protowire.Number = 4
 	fieldMutations protowire.Number = 12
@@ -71,9 +69,13 @@ func (f *Front) mutation(method string, s grpc.ServerStream, m *message, answer 
 	if err != nil {
 		f.Log.Warn("a mutation is forwarded without a look at what was learned about its edges", "error", err)
 	}
-	if err == nil && kept != nil {
-		m.free()
-		m = &message{data: mem.BufferSlice{mem.SliceBuffer(kept)}}
+	if err != nil || kept == nil {
+		return f.forward(method, s, m, answer)
+	}
+	m.free()
+	m = &message{data: mem.BufferSlice{mem.SliceBuffer(kept)}}
+	if method == methodRunDQL {
+		return f.forward(methodQuery, asRunDQL{s}, m, answer)
 	}
 	return f.forward(method, s, m, answer)
 }
@@ -119,29 +121,6 @@ func (f *Front) keep(ctx context.Context, b []byte) ([]byte, error) {
 		}
 	}
 	return b, nil
-}
-
-// keepRunDQL is keep for a RunDQLRequest. Such a request has no start_ts: the look-up is a
-// transaction of its own, and what is learned between the two is lost.
-func (f *Front) keepRunDQL(ctx context.Context, b []byte) ([]byte, error) {
-	text, err := textField(mem.BufferSlice{mem.SliceBuffer(b)}, fieldText)
-	if err != nil {
-		return nil, err
-	}
-	m := mutation.ReadRDF(text)
-	if len(m.Edges) == 0 {
-		return nil, nil
-	}
-	md, _ := metadata.FromIncomingContext(ctx)
-	learned, _, err := f.Keeper.Learned(ctx, graph.Call{Query: m.Query, Credentials: credentials(md)}, m.Edges)
-	if err != nil || !learned.Any() {
-		return nil, err
-	}
-	kept, err := dql.Splice(text, mutation.Keep(m.Edges, learned))
-	if err != nil {
-		return nil, err
-	}
-	return protowire.AppendString(protowire.AppendTag(b[:len(b):len(b)], fieldText, protowire.BytesType), kept), nil
 }
 
 // set is one field of an api.Mutation that sets edges, as it lies on the wire: other

@@ -114,3 +114,24 @@ func quadOf(t *testing.T, q *api.NQuad) []byte {
 	require.NoError(t, err)
 	return b
 }
+
+func TestARunDQLThatSetsEdgesRunsInTheTransactionOfTheLookUp(t *testing.T) {
+	text := `upsert { query { v as var(func: uid(0x1)) } fragment f { name } mutation @if(gt(len(v), 0)) { set { <0x9> <name> "lost" . } set { <0x1> <follows> <0x2> . } } mutation { delete { uid(v) <name> * . } } }`
+	body := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), text)
+	body = protowire.AppendBytes(protowire.AppendTag(body, 2, protowire.BytesType), []byte("\n\x02$a\x12\x01b"))
+	body = protowire.AppendVarint(protowire.AppendTag(body, 5, protowire.VarintType), 1)
+	k := &keeper{}
+	a, conn := newKeepingFront(t, k)
+	var answer []byte
+	require.NoError(t, conn.Invoke(metadata.AppendToOutgoingContext(t.Context(), "accessjwt", "token"), "/api.Dgraph/RunDQL", &body, &answer))
+	require.Equal(t, map[string]string{"$a": "b"}, k.calls[0].Vars)
+	var req api.Request
+	require.NoError(t, req.Unmarshal(a.received()[0]))
+	require.Equal(t, api.Request{
+		StartTs: 70, Hash: "h", Query: " { v as var(func: uid(0x1)) }fragment f { name }", Vars: map[string]string{"$a": "b"}, RespFormat: api.Request_RDF, CommitNow: true,
+		Mutations: []*api.Mutation{ // the last set of one block counts, and a condition goes on to the next: so Dgraph reads it
+			{Cond: "@if(gt(len(v), 0))", SetNquads: []byte(" <0x1> <follows> <0x2> (evorag.score=90.5, evorag.n=3, evorag.hidden=true) . ")},
+			{Cond: "@if(gt(len(v), 0))", DelNquads: []byte(" uid(v) <name> * . ")},
+		},
+	}, req)
+}

@@ -21,16 +21,6 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 )
 
-// The fields of RunDQLRequest, which newer clients send, as those of api.Request. Types and
-// meaning are the same, so its messages are read as an api.Request with other numbers.
-var runDQL = map[protowire.Number]protowire.Number{
-	1: 4,  // dql_query: query
-	2: 5,  // vars
-	3: 6,  // read_only
-	4: 7,  // best_effort
-	5: 14, // resp_format
-}
-
 // query receives the one message of a Query or RunDQL call and forwards it unread, unless
 // its text carries the directive.
 func (f *Front) query(method string, s grpc.ServerStream) error {
@@ -93,6 +83,9 @@ func (f *Front) ranked(method string, s grpc.ServerStream, m *message) error {
 	if upsert {
 		return f.upsert(method, s, b, got, hdrs)
 	}
+	if method == methodRunDQL {
+		s = asRunDQL{s}
+	}
 	return answer(s, got, hdrs)
 }
 
@@ -132,7 +125,7 @@ func answer(s grpc.ServerStream, a *proxy.Response, hdrs map[string]*api.ListOfS
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	if err := s.SetHeader(metadata.Pairs("dgraph-toucheduids", strconv.FormatUint(a.NumUIDs["_total"], 10))); err != nil {
+	if err := s.SetHeader(metadata.Pairs(costHeader, strconv.FormatUint(a.NumUIDs["_total"], 10))); err != nil {
 		return err
 	}
 	return s.SendMsg(&message{data: mem.BufferSlice{mem.SliceBuffer(b)}})
@@ -227,26 +220,4 @@ func textField(data mem.BufferSlice, field protowire.Number) (text string, err e
 			return "", err
 		}
 	}
-}
-
-// renumber gives the fields of a protobuf message the numbers of another; fields that the
-// other doesn't have are left out.
-func renumber(b []byte, to map[protowire.Number]protowire.Number) ([]byte, error) {
-	out := make([]byte, 0, len(b)+8)
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return nil, protowire.ParseError(n)
-		}
-		size := protowire.ConsumeFieldValue(num, typ, b[n:])
-		if size < 0 {
-			return nil, protowire.ParseError(size)
-		}
-		if other, ok := to[num]; ok {
-			out = protowire.AppendTag(out, other, typ)
-			out = append(out, b[n:n+size]...)
-		}
-		b = b[n+size:]
-	}
-	return out, nil
 }

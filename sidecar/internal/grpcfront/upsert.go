@@ -3,7 +3,9 @@ package grpcfront
 import (
 	"github.com/dgraph-io/dgo/v230/protos/api"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
@@ -11,13 +13,20 @@ import (
 
 // upsert runs a request with mutations whose query was ranked already: at the timestamp at
 // which it was read, so that the ranking is of what the mutations see. Variables hold all
-// that the query finds, whatever is shown. A RunDQLRequest can't carry a timestamp: it runs
-// a moment after it was read.
+// that the query finds, whatever is shown.
 func (f *Front) upsert(method string, s grpc.ServerStream, b []byte, ranked *proxy.Response, hdrs map[string]*api.ListOfString) error {
 	b = b[:len(b):len(b)]
-	if method == methodRunDQL { // of a field that stands twice the last one counts
-		b = protowire.AppendString(protowire.AppendTag(b, fieldText, protowire.BytesType), ranked.Text)
-	} else {
+	if method == methodRunDQL {
+		asked, err := asRequest(b, ranked.Text, ranked.Txn)
+		switch {
+		case err != nil:
+			return status.Error(codes.InvalidArgument, err.Error())
+		case asked != nil:
+			method, s, b = methodQuery, asRunDQL{s}, asked
+		default: // there is a fault in it, about which the alpha says more
+			b = protowire.AppendString(protowire.AppendTag(b, fieldText, protowire.BytesType), ranked.Text)
+		}
+	} else { // of a field that stands twice the last one counts
 		b = protowire.AppendString(protowire.AppendTag(b, fieldQuery, protowire.BytesType), ranked.Text)
 		b = protowire.AppendVarint(protowire.AppendTag(b, fieldStartTS, protowire.VarintType), ranked.Txn.StartTS)
 		if ranked.Txn.Hash != "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/entity"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/link"
@@ -116,7 +115,7 @@ func lookup(p graph.PredicateSchema, names []string, text string) (string, map[s
 	if p.HasTokenizer("exact") || p.HasTokenizer("hash") {
 		var values []string
 		for _, g := range link.Spellings(text) {
-			values = append(values, dql.Quote(g))
+			values = append(values, graph.Quote(g))
 		}
 		if len(values) > 0 {
 			blocks.WriteString(block(0, "eq(<"+p.Name+">, ["+strings.Join(values, ", ")+"])"))
@@ -124,7 +123,7 @@ func lookup(p graph.PredicateSchema, names []string, text string) (string, map[s
 	}
 	if p.HasTokenizer("term") {
 		for i, g := range link.Phrases(text) {
-			blocks.WriteString(block(i+1, "allofterms(<"+p.Name+">, "+dql.Quote(g)+")"))
+			blocks.WriteString(block(i+1, "allofterms(<"+p.Name+">, "+graph.Quote(g)+")"))
 		}
 	}
 	if blocks.Len() == 0 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/evorag/dgraph-evorag/plugin/dql"
+	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
 
 // question is one line of a question set's questions.jsonl.
@@ -58,7 +58,7 @@ func (c *cluster) recall(t *testing.T, asked []question, bundle bool) float64 {
 	for _, q := range asked {
 		var names string
 		for i, topic := range q.Topics {
-			names += map[bool]string{true: "", false: ", "}[i == 0] + dql.Quote(topic)
+			names += map[bool]string{true: "", false: ", "}[i == 0] + graph.Quote(topic)
 		}
 		_, r := c.query(t, fmt.Sprintf("query ask($q: string) { paths(func: eq(name, [%s])) @evorag(query: $q, hops: 2, paths: 10, bundle: %t) { name } }", names, bundle), "$q", q.Question)
 		require.Empty(t, r.Reason, q.Question)
