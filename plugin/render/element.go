@@ -49,6 +49,8 @@ type Written struct {
 	text  []byte
 	root  list
 	size  int
+
+	opener *opener // whose elements they are
 }
 
 // Len is the number of elements: their IDs are below it.

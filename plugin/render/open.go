@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
@@ -16,13 +17,16 @@ import (
 // the block shows them, and so are nodes of which the user's own fields say nothing, as Dgraph
 // would. The answer's bytes must not change afterwards.
 func OpenWritten(data []byte, b *plan.Block, isEdge func(predicate string) bool) (*Written, error) {
-	o := opener{scanner: scanner{text: data}, block: b, isEdge: isEdge, shapes: map[*plan.Node]*shape{}}
-	w := &Written{text: data, root: list{node: b.Tree}}
+	o := openers.Get().(*opener)
+	o.scanner, o.block, o.isEdge, o.shapes = scanner{text: data}, b, isEdge, map[*plan.Node]*shape{}
+	w := &Written{text: data, root: list{node: b.Tree}, opener: o}
 	if o.next() != '[' {
+		w.Release()
 		return nil, fmt.Errorf("%w: block %s is not an array", ErrJSON, b.Key)
 	}
 	o.list(&w.root, o.shape(b.Tree), nil)
 	if o.next() != 0 || o.at < len(data) || o.fault {
+		w.Release()
 		return nil, fmt.Errorf("%w: block %s", ErrJSON, b.Key)
 	}
 	w.Roots, w.size = w.root.items, o.opened
@@ -30,7 +34,7 @@ func OpenWritten(data []byte, b *plan.Block, isEdge func(predicate string) bool)
 }
 
 // opener reads elements. Those and their members are many and small, so they are made by the
-// hundred; members and items that are not whole yet wait on stacks.
+// hundred and used again; members and items that are not whole yet wait on stacks.
 type opener struct {
 	scanner
 	block  *plan.Block
@@ -38,13 +42,27 @@ type opener struct {
 	shapes map[*plan.Node]*shape
 	opened int // elements so far
 
-	elements []Element
-	members  []member
-	items    []*Element
+	elements slab[Element]
+	members  slab[member]
+	items    slab[*Element]
 	waiting  struct {
 		members []member
 		items   []*Element
 	}
+}
+
+var openers = sync.Pool{New: func() any { return new(opener) }}
+
+// Release gives the elements back, for other answers: none may be used afterwards.
+func (w *Written) Release() {
+	o := w.opener
+	o.elements.reset()
+	o.members.reset()
+	o.items.reset()
+	clear(o.waiting.members[:cap(o.waiting.members)])
+	clear(o.waiting.items[:cap(o.waiting.items)])
+	*o = opener{elements: o.elements, members: o.members, items: o.items, waiting: o.waiting}
+	openers.Put(o)
 }
 
 // shape is what is known of the elements of one list: what their keys are.
@@ -141,7 +159,7 @@ func (o *opener) list(l *list, s *shape, parent *Element) {
 			o.item(l, s, parent)
 		}
 	}
-	l.items = carve(&o.items, o.waiting.items[bottom:])
+	l.items = o.items.copy(o.waiting.items[bottom:])
 	o.waiting.items = o.waiting.items[:bottom]
 }
 
@@ -163,10 +181,7 @@ func (o *opener) item(l *list, s *shape, parent *Element) {
 
 // element reads one node; nil where it is not to be seen, false where it is no node.
 func (o *opener) element(s *shape, parent *Element) (e *Element, isNode bool) {
-	if len(o.elements) == 0 {
-		o.elements = make([]Element, min(256, 8+o.opened))
-	}
-	e, o.elements = &o.elements[0], o.elements[1:]
+	e = &o.elements.take(1)[0]
 	*e = Element{Parent: parent, ID: o.opened, Order: Unranked}
 	o.opened++
 	contribution := graph.Neutral()
@@ -207,7 +222,7 @@ func (o *opener) element(s *shape, parent *Element) (e *Element, isNode bool) {
 			o.waiting.members = append(o.waiting.members, m)
 		}
 	}
-	e.members = carve(&o.members, o.waiting.members[bottom:])
+	e.members = o.members.copy(o.waiting.members[bottom:])
 	o.waiting.members = o.waiting.members[:bottom]
 	if !isNode {
 		return nil, false
@@ -231,21 +246,6 @@ func (o *opener) element(s *shape, parent *Element) (e *Element, isNode bool) {
 		return nil, true
 	}
 	return e, true
-}
-
-// carve copies what has waited into room that is made in large pieces.
-func carve[T any](room *[]T, waited []T) []T {
-	n := len(waited)
-	if n == 0 {
-		return nil
-	}
-	if len(*room) < n {
-		*room = make([]T, max(n, 512))
-	}
-	out := (*room)[:n:n]
-	*room = (*room)[n:]
-	copy(out, waited)
-	return out
 }
 
 // uidIn reads "0x1f".

@@ -47,6 +47,7 @@ func FuzzReading(f *testing.F) {
 			if out := w.Close(); json.Valid(text) {
 				require.True(t, json.Valid(out), "%s", out)
 			}
+			w.Release()
 		} else if err == nil {
 			require.False(t, v.IsArray())
 		}

@@ -39,6 +39,7 @@ func report(b *testing.B, r bench.Row) {
 	b.ReportMetric(0, "ns/op") // one of both sides would mislead
 	b.ReportMetric(r.Measured, r.Unit)
 	b.ReportMetric(r.Baseline, "direct-"+r.Unit)
+	b.ReportMetric(r.Ratio(), "ratio")
 	rows.Lock()
 	defer rows.Unlock()
 	if _, ok := rows.by[r.Name]; !ok {

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
@@ -26,6 +28,10 @@ const MaxMessage = 1 << 30
 // window is how many bytes of a message may be under way before the receiver has asked for
 // more. gRPC begins with 64 KB, so that an ordinary answer of Dgraph takes several turns.
 const window = 4 << 20
+
+// buffers holds messages while they are read. gRPC's own pool has nothing between 32 KB and 1 MB,
+// where most answers are, and clears what it lends.
+var buffers = mem.NewTieredBufferPool(1<<8, 1<<12, 1<<14, 1<<15, 1<<16, 1<<17, 1<<18, 1<<19, 1<<20)
 
 const schemaQuery = "schema {}"
 
@@ -59,6 +65,7 @@ func Dial(opts Options) (*Client, error) {
 		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2 * window),
+		experimental.WithBufferPool(buffers),
 	}, opts.Dial...)
 	conn, err := grpc.NewClient(opts.Target.Addr, dial...)
 	if err != nil {

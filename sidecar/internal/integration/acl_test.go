@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -237,6 +238,35 @@ func TestNobodySeesMoreThroughTheFrontThanDirectly(t *testing.T) {
 				code, answer := c.send(t, g.front.HTTP, "/evorag/v1/retrieve", "application/json", body)
 				require.Equal(t, 401, code, c.name+answer)
 				require.Contains(t, answer, `"code":"unauthenticated"`)
+			}
+		}
+	})
+
+	t.Run("a nested expand shows no more than the engine itself shows", func(t *testing.T) {
+		// The engine leaves the predicates that alice may not read out of the first expand, and out
+		// of those below it too, or doesn't: whatever it shows directly is the measure.
+		nested := func(directive string) string {
+			return `{ q(func: eq(name, "Ann Archer"))` + directive + ` { uid expand(_all_) { uid expand(_all_) { uid expand(_all_) } } } }`
+		}
+		direct := alice.must(t, g.eng.HTTPAddr(), "/query", "application/dql", nested(""))
+		require.Contains(t, direct, "Bea Baker")
+		var leaked []string
+		for _, word := range hidden {
+			if strings.Contains(direct, word) {
+				leaked = append(leaked, word)
+			}
+		}
+		t.Logf("of what alice may not read, the engine shows in nested expands: %q", leaked)
+		for _, directive := range []string{"", ` @evorag(query: "who is behind it?", explain: true)`} {
+			through := alice.must(t, g.front.HTTP, "/query", "application/dql", nested(directive))
+			require.Contains(t, through, "Bea Baker")
+			resp, err := client(t, g.front.GRPC).NewReadOnlyTxn().Query(alice.context(t.Context()), nested(directive))
+			require.NoError(t, err)
+			for _, word := range hidden {
+				if !slices.Contains(leaked, word) {
+					require.NotContains(t, through, word)
+					require.NotContains(t, string(resp.Json)+strings.Join(resp.Hdrs["evorag"].GetValue(), ""), word)
+				}
 			}
 		}
 	})

@@ -23,6 +23,7 @@ func (q *query) written(ctx context.Context, b *plan.Block, data []byte) (*rende
 	if err != nil {
 		return nil, err
 	}
+	defer w.Release()
 	ends := w.Chains()
 	if b.Apart {
 		if err := q.nameChains(ctx, b, ends); err != nil {
