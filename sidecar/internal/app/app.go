@@ -197,7 +197,9 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 		return err
 	}
 	altered := func() {
-		guard.Check(context.Background()) // bounded; the caller's going away must not cut it off
+		for _, g := range append(s.guards[:len(s.guards):len(s.guards)], guard) { // a drop may be of all namespaces
+			g.Check(context.Background()) // bounded; the caller's going away must not cut it off
+		}
 		p.SchemaChanged()
 		learning.Altered()
 	}

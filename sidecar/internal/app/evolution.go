@@ -80,7 +80,9 @@ func (s *stack) elsewhere(ctx context.Context, cfg config.Config, n config.Evolv
 	if err != nil {
 		return nil, err
 	}
-	s.push(fmt.Sprintf("guard of namespace %d", n.Namespace), drainTime, background(migrate.NewGuard(migrator, log).Run))
+	guard := migrate.NewGuard(migrator, log)
+	s.guards = append(s.guards, guard)
+	s.push(fmt.Sprintf("guard of namespace %d", n.Namespace), drainTime, background(guard.Run))
 	return s.scheduled(cfg, client, nil, model, m, log)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/grpcfront"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/httpfront"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/migrate"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
@@ -22,6 +23,7 @@ import (
 // stack remembers how to stop what was started, the last first.
 type stack struct {
 	stoppers []stopper
+	guards   []*migrate.Guard // of the namespaces beside the sidecar's own
 	log      *slog.Logger
 	force    <-chan struct{} // closed: don't wait
 }

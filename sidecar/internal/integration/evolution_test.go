@@ -217,6 +217,15 @@ func TestEachNamespaceEvolvesOnItsOwnSchedule(t *testing.T) {
 	require.NotContains(t, shortcuts(groot), "0x")
 	require.Contains(t, shortcuts(one), "0x", "an undo in one namespace is none in the other")
 
+	for _, drop := range []string{`{"drop_attr": "evorag.predicate"}`, `{"drop_op": "DATA"}`} {
+		one.must(t, at.HTTP, "/alter", "application/json", drop)
+		schema := one.must(t, direct, "/query", "application/dql", `schema(pred: [evorag.predicate, evorag.shortcut, evorag.run.id]) {}`)
+		for _, predicate := range []string{"evorag.predicate", "evorag.shortcut", "evorag.run.id"} {
+			require.Contains(t, schema, `"predicate":"`+predicate+`"`, "%s is mended before its caller hears that it is done", drop)
+		}
+		require.Contains(t, one.must(t, direct, "/query", "application/dql", `{ q(func: type(evorag.Migration)) { uid } }`), "0x", drop)
+	}
+
 	c.Evolution.Namespaces[0].Password = "wrong"
 	err := app.Serve(t.Context(), c, app.Options{Version: "test", Log: slog.New(slog.DiscardHandler)})
 	require.ErrorContains(t, err, "evolution.namespaces[0]: ")
