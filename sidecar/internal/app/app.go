@@ -48,6 +48,7 @@ type Options struct {
 	Log     *slog.Logger
 	Ready   func(Addresses) // called once everything answers; may be nil
 	Force   <-chan struct{} // closed by a caller who doesn't want to wait for an orderly stop
+	CDCDir  string          // of Serve: the alpha's change feed, where this process can read it; empty: none
 }
 
 // EngineOptions say how Up starts its private engine.
@@ -97,7 +98,7 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 
 	var crashed <-chan struct{} // never, without an engine of ours
 	var eng *engine.Engine
-	var cdcDir string
+	cdcDir := o.CDCDir
 	if private != nil {
 		if eng, err = engine.Start(ctx, *private); err != nil {
 			return err

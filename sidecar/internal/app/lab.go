@@ -119,7 +119,11 @@ func (c *labCluster) Serve(ctx context.Context, settings map[string]string) (url
 	ctx, cancel := context.WithCancel(ctx)
 	at, done := make(chan Addresses, 1), make(chan error, 1)
 	go func() {
-		done <- Serve(ctx, cfg, Options{Version: c.lab.Version, Log: c.lab.Log, Ready: func(a Addresses) { at <- a }})
+		o := Options{Version: c.lab.Version, Log: c.lab.Log, Ready: func(a Addresses) { at <- a }}
+		if c.engine != nil {
+			o.CDCDir = c.engine.CDCDir()
+		}
+		done <- Serve(ctx, cfg, o)
 	}()
 	stop = func() error { cancel(); return <-done }
 	select {
