@@ -204,3 +204,20 @@ func TestTheRecipeForTextChunks(t *testing.T) {
 	require.GreaterOrEqual(t, r.Chunks[0].Before, .5, "the text that names the firm is one hop away")
 	require.GreaterOrEqual(t, r.Chunks[0].After, r.Chunks[0].Before-.05)
 }
+
+func TestTheHarnessUsesAGivenCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a while")
+	}
+	e := enginetest.Shared(t)
+	e.Reset(t)
+	lab := &app.Lab{Given: true, Version: "test", Log: slog.New(slog.DiscardHandler)}
+	lab.Sources.Flags = map[string]string{"dgraph": e.GRPCAddr(), "dgraph_http": "http://" + e.HTTPAddr()}
+	plan := eval.Plan{Kinds: []eval.Kind{eval.Unseen}, Seeds: 2, Iterations: 1, Sizes: eval.Sizes{Train: 20, Test: 20}, Detail: []string{"firms"}, Experiments: []eval.Experiment{eval.Compare, eval.Plant, eval.Refine}}
+	r, err := eval.Run(t.Context(), lab, []*eval.Set{firms(t)}, plan, eval.Options{Iterations: 1, Concurrency: 4, Batch: 20, Progress: func(string, ...any) {}})
+	require.NoError(t, err)
+	require.Len(t, r.Trials, 4)
+	require.Equal(t, r.Trials[0].Points[0].Score, r.Trials[1].Points[0].Score, "what was learned before is forgotten")
+	require.Len(t, r.Notes, 2, "what would change the graph is left out: %v", r.Notes)
+	require.NoError(t, e.Err(), "the cluster is not stopped")
+}

@@ -23,7 +23,8 @@ func (c *command) evalCommand() *cobra.Command {
 		Use: "eval", Short: "Measure on question sets whether feedback helps", Args: c.none,
 		Long: "eval loads question sets into private clusters and lets them be asked, rated and evolved through\n" +
 			"the sidecar's public interfaces; held-out questions tell what was gained. It writes report.html and\n" +
-			"report.json. A set is a folder with triples.tsv[.gz] and questions.jsonl; see docs/EVALUATION.md.",
+			"report.json. A set is a folder with triples.tsv[.gz] and questions.jsonl; see docs/EVALUATION.md.\n" +
+			"With --dgraph a cluster of yours is used; what it has learned is forgotten.",
 		Example: "  dgraph-evorag eval --data ./sets --sets pq-2h --out ./report",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return e.run(cmd) },
 	}
@@ -45,6 +46,7 @@ func (c *command) evalCommand() *cobra.Command {
 	f.IntVar(&e.options.Batch, "batch", 40, "`number` of questions that are asked, then rated, before the next")
 	f.IntVar(&e.options.Concurrency, "concurrency", 8, "`number` of calls at once")
 	f.BoolVar(&e.options.Linked, "linked", false, "find the topic entities in the question, instead of taking those of the set")
+	f.BoolVar(&e.yes, "yes", false, "with --dgraph: really load into that cluster, and forget what it has learned")
 	f.BoolVar(&e.check, "check", false, "fail where a bar is missed")
 	f.StringVar(&e.engine.DataDir, "work", "", "`folder` for the private clusters (default: a temporary one)")
 	f.StringVar(&e.engine.Bin, "dgraph-bin", "", "dgraph `binary` (default: DGRAPH_BIN, bin/dgraph, beside this program, or on PATH)")
@@ -68,7 +70,7 @@ type evaluation struct {
 	plan                                  eval.Plan
 	options                               eval.Options
 	engine                                app.EngineOptions
-	check                                 bool
+	check, yes                            bool
 	detail, most                          int
 }
 
@@ -95,6 +97,9 @@ func (e *evaluation) run(cmd *cobra.Command) (err error) {
 	if err := e.plan.Verify(); err != nil {
 		return usageError{err, cmd.CommandPath()}
 	}
+	if cmd.Flags().Changed("dgraph") && !e.yes {
+		return errors.New("eval loads its sets into the cluster at --dgraph and forgets all that was learned there, before each trial; add --yes if that is what you want, or leave --dgraph out")
+	}
 	cfg, err := e.settings.load(e.Env)
 	if err != nil {
 		return err
@@ -105,6 +110,9 @@ func (e *evaluation) run(cmd *cobra.Command) (err error) {
 	}
 	if e.most > 0 {
 		sets = slices.DeleteFunc(sets, func(s *eval.Set) bool { return s.Size > e.most })
+		if len(sets) == 0 {
+			return fmt.Errorf("every set has more than %d triplets; write a larger --max-triples, or leave it out", e.most)
+		}
 	}
 	e.plan.Detail = eval.Smallest(sets, e.detail)
 	lab, done, err := e.lab(cmd, cfg)
