@@ -114,7 +114,7 @@ func (e *evaluation) run(cmd *cobra.Command) (err error) {
 			return fmt.Errorf("every set has more than %d triplets; write a larger --max-triples, or leave it out", e.most)
 		}
 	}
-	e.plan.Detail = eval.Smallest(sets, e.detail)
+	e.plan.Detail = eval.First(sets, e.detail)
 	lab, done, err := e.lab(cmd, cfg)
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func commonHops(questions []Question) int {
 }
 
 // ReadSets reads a folder with a set, or with a folder for each set; names picks some of them,
-// none is all.
+// none is all. The smallest comes first: a run that is cut off has most of them.
 func ReadSets(dir string, names []string) ([]*Set, error) {
 	if _, err := os.Stat(filepath.Join(dir, "questions.jsonl")); err == nil && len(names) == 0 {
 		s, err := ReadSet(dir)
@@ -125,17 +125,17 @@ func ReadSets(dir string, names []string) ([]*Set, error) {
 		}
 		sets = append(sets, s)
 	}
+	slices.SortStableFunc(sets, func(a, b *Set) int { return cmp.Compare(a.Size, b.Size) })
 	if len(sets) == 0 {
 		return nil, fmt.Errorf("%s holds no question set; name a folder with triples.tsv and questions.jsonl, or one with such folders", dir)
 	}
 	return sets, nil
 }
 
-// Smallest are the names of the n sets with the fewest triplets.
-func Smallest(sets []*Set, n int) []string {
-	order := slices.SortedStableFunc(slices.Values(sets), func(a, b *Set) int { return cmp.Compare(a.Size, b.Size) })
+// First are the names of the first n sets that are asked for nodes.
+func First(sets []*Set, n int) []string {
 	var names []string
-	for _, s := range order {
+	for _, s := range sets {
 		if len(names) < n && !s.hasChunks() {
 			names = append(names, s.Name)
 		}
