@@ -12,6 +12,7 @@ import (
 
 // Keys of a Confirm answer, beside UIDKey and those of names.
 const (
+	ConfirmUID    = "u" // on a row of ConfirmKey(i) and on an edge: the node's uid
 	ConfirmNames  = "names"
 	ConfirmEdge   = "e" // on a row of ConfirmKey(i): the node's edges
 	ConfirmScore  = "s" // on an edge: its facet evorag.score, if any
@@ -54,8 +55,8 @@ func (p *Plan) Confirm(b *Block, uids []graph.UID, ends []Ends) string {
 	}
 	for i, e := range ends {
 		fmt.Fprintf(&more, "%s(func: %s) { %s: uid %s: <%s> @filter(%s) @facets(%s: %s, %s: %s) { %s: uid } }\n",
-			ConfirmKey(i), UIDFunc(e.From), UIDKey, ConfirmEdge, e.Relation, UIDFunc(e.To),
-			ConfirmScore, scoreFacet, ConfirmHidden, hideFacet, UIDKey)
+			ConfirmKey(i), UIDFunc(e.From), ConfirmUID, ConfirmEdge, e.Relation, UIDFunc(e.To),
+			ConfirmScore, scoreFacet, ConfirmHidden, hideFacet, ConfirmUID)
 	}
 	return p.reread(uids, b.Values, more.String())
 }

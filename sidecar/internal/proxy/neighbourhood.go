@@ -213,8 +213,10 @@ func (q *query) take(b *plan.Block, n *neighbourhood, first int, rows *render.Va
 	}
 }
 
-func uidOf(v *render.Value) (graph.UID, bool) {
-	text, ok := v.Get(plan.UIDKey).Text()
+func uidOf(v *render.Value) (graph.UID, bool) { return uidUnder(plan.UIDKey, v) }
+
+func uidUnder(key string, v *render.Value) (graph.UID, bool) {
+	text, ok := v.Get(key).Text()
 	if !ok {
 		return 0, false
 	}

@@ -231,9 +231,9 @@ func (q *query) confirm(ctx context.Context, b *plan.Block, g ResidentGraph, c *
 	}
 	for i, e := range ends {
 		for _, row := range items(data.Get(plan.ConfirmKey(i))) {
-			from, ok := uidOf(row)
+			from, ok := uidUnder(plan.ConfirmUID, row)
 			for _, t := range items(row.Get(plan.ConfirmEdge)) {
-				if to, has := uidOf(t); ok && has {
+				if to, has := uidUnder(plan.ConfirmUID, t); ok && has {
 					s := render.Step(e.Relation, from, to, t.Get(plan.ConfirmScore), t.Get(plan.ConfirmHidden))
 					if _, asked := c.edges[s.Triplet]; asked {
 						c.edges[s.Triplet] = s
@@ -288,27 +288,47 @@ func items(v *render.Value) []*render.Value {
 	return nil
 }
 
-// ends groups edges by relation. Each is asked for from the end with fewer edges, where the
-// predicate can be walked both ways: the engine goes through all of them.
+// edgesPerList is how many edges of a list the engine goes through in the time that it takes to
+// find the list.
+const edgesPerList = 40
+
+// ends groups edges by relation. To read an edge the engine reads the whole list of one of its
+// ends, and most lists hold several of the edges: where the predicate can be walked both ways
+// each edge is read in the list that costs less for each edge that it serves.
 func (q *query) ends(g ResidentGraph, edges []proposal) []plan.Ends {
+	type list struct {
+		at  search.Node
+		rel search.Rel
+	}
+	serves := map[list]int{}
+	sides := func(e proposal) (forth, back list) { return list{e.from, e.rel}, list{e.to, e.rel ^ 1} }
+	for _, e := range edges {
+		forth, back := sides(e)
+		serves[forth]++
+		serves[back]++
+	}
+	cost := func(l list) float64 { return float64(edgesPerList+g.Degree(l.at, l.rel)) / float64(serves[l]) }
 	by := map[search.Rel]*plan.Ends{}
 	var order []search.Rel
 	for _, e := range edges {
-		rel, from, to := e.rel, e.step.From(), e.step.To()
-		back := rel ^ 1
+		forth, back := sides(e)
+		from, to, l := e.step.From(), e.step.To(), forth
 		reverse := q.view.schema.Predicates[e.step.Predicate].Reverse
-		if reverse && g.Degree(e.to, back) < g.Degree(e.from, rel) || !reverse && e.step.Inverse {
-			rel, from, to = back, to, from
+		if reverse && cost(back) < cost(forth) || !reverse && e.step.Inverse {
+			from, to, l = to, from, back
 		}
-		if by[rel] == nil {
-			by[rel] = &plan.Ends{Relation: g.Relation(rel)}
-			order = append(order, rel)
+		if by[l.rel] == nil {
+			by[l.rel] = &plan.Ends{Relation: g.Relation(l.rel)}
+			order = append(order, l.rel)
 		}
-		by[rel].From, by[rel].To = append(by[rel].From, from), append(by[rel].To, to)
+		by[l.rel].From, by[l.rel].To = append(by[l.rel].From, from), append(by[l.rel].To, to)
 	}
 	out := make([]plan.Ends, 0, len(order))
 	for _, rel := range order {
-		out = append(out, *by[rel])
+		e := by[rel]
+		slices.Sort(e.From)
+		slices.Sort(e.To)
+		out = append(out, plan.Ends{Relation: e.Relation, From: slices.Compact(e.From), To: slices.Compact(e.To)})
 	}
 	return out
 }
