@@ -56,7 +56,16 @@ func (c *Composed) Ask(q *Question) {
 // the tables, in [MinSr,1]. The edge's own id plays no part here. An id without a vector
 // counts as unrelated to the question.
 func (c *Composed) Sr(from, relation, to, _ uint32) float64 {
-	return Sr(c.entity*(at(c.ofEntity, from)+at(c.ofEntity, to)) + c.relation*at(c.ofRelation, relation))
+	return Sr(float64(c.entity*(at(c.ofEntity, from)+at(c.ofEntity, to))) + float64(c.relation*at(c.ofRelation, relation)))
+}
+
+// Srs is Sr of many triplets of one relation at an entity, to the last bit; dst is as long as
+// to.
+func (c *Composed) Srs(dst []float64, from, relation uint32, to, _ []uint32) {
+	head, label := at(c.ofEntity, from), float64(c.relation*at(c.ofRelation, relation))
+	for i, id := range to {
+		dst[i] = Sr(float64(c.entity*(head+at(c.ofEntity, id))) + label)
+	}
 }
 
 // Bound is at least the Sr of every triplet of the relation at the entity.
@@ -68,6 +77,9 @@ func (c *Composed) Bound(from, relation uint32) float64 {
 func (c *Composed) BoundFrom(from uint32) float64 {
 	return Sr(c.entity*(at(c.ofEntity, from)+c.maxEntity) + c.relation*c.maxRelation)
 }
+
+// Pull is the relation's own cosine with the question.
+func (c *Composed) Pull(relation uint32) float64 { return at(c.ofRelation, relation) }
 
 // Max is at least every Sr for the question.
 func (c *Composed) Max() float64 {

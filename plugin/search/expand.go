@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"sync"
+
+	"github.com/evorag/dgraph-evorag/plugin/rank"
 )
 
 // slack covers the rounding of logarithms where a bound is compared with a z.
@@ -34,12 +37,15 @@ type search struct {
 
 	bias  [MaxHops + 1]float64
 	lnMax float64
-	nodes NodeScorer // nil: the scorer is none
+	nodes NodeScorer  // nil: the scorer is none
+	group GroupScorer // likewise
 	hops  span
 	only  []Rel // the one metapath to follow; nil: any
 
 	prefixes []prefix
+	streams  []stream
 	frontier frontier
+	columns  Columns
 	metas    map[metaStep]int32
 	best     kept
 
@@ -60,7 +66,7 @@ func borrow(ctx context.Context, adj Adjacency, scorer Scorer, q Query) *search 
 	s := pool.Get().(*search)
 	*s = search{
 		ctx: ctx, adj: adj, scorer: scorer, q: q, budget: q.Budget,
-		prefixes: s.prefixes[:0], frontier: s.frontier[:0], metas: s.metas,
+		prefixes: s.prefixes[:0], streams: s.streams[:0], frontier: s.frontier[:0], metas: s.metas, columns: s.columns,
 	}
 	clear(s.metas)
 	copy(s.bias[1:], q.HopBias[min(1, len(q.HopBias)):])
@@ -69,6 +75,7 @@ func borrow(ctx context.Context, adj Adjacency, scorer Scorer, q Query) *search 
 	s.budget.Count = orDefault(s.budget.Count, DefaultCount)
 	s.lnMax = math.Log(scorer.Max())
 	s.nodes, _ = scorer.(NodeScorer)
+	s.group, _ = scorer.(GroupScorer)
 	return s
 }
 
@@ -81,7 +88,8 @@ func orDefault(n, otherwise int) int {
 
 // release gives the scratch memory back and lets go of everything of the caller's.
 func (s *search) release() {
-	*s = search{prefixes: s.prefixes, frontier: s.frontier, metas: s.metas}
+	clear(s.streams)
+	*s = search{prefixes: s.prefixes, streams: s.streams, frontier: s.frontier, metas: s.metas, columns: s.columns}
 	pool.Put(s)
 }
 
@@ -91,13 +99,17 @@ func (s *search) run(hops span, limit Budget) {
 	s.frontier = s.frontier[:0]
 	root := int32(len(s.prefixes))
 	s.prefixes = append(s.prefixes, prefix{step: Step{To: s.q.Start}, parent: -1, meta: -1})
-	s.frontier.push(promise{math.Inf(1), root})
+	s.frontier.push(promise{bound: math.Inf(1), prefix: root})
 	for len(s.frontier) > 0 && !s.spent() {
 		next := s.frontier.pop()
 		if next.bound+slack < s.best.floor() {
 			return
 		}
-		s.expand(next.prefix)
+		if next.stream {
+			s.resume(next.prefix)
+		} else {
+			s.expand(next.prefix)
+		}
 	}
 }
 
@@ -124,6 +136,10 @@ func (s *search) expand(id int32) {
 	p := s.prefixes[id]
 	from, hops := p.step.To, int(p.hops)+1
 	steps := s.adj.Steps(from)
+	if s.deadEnd(id, steps) {
+		s.keep(s.asCandidate(id))
+		return
+	}
 	if s.only != nil {
 		steps = ofRelation(steps, s.only[p.hops])
 	}
@@ -156,8 +172,8 @@ func (s *search) score(id int32, group []Step) bool {
 		return s.scoreHub(id, group)
 	}
 	t := s.take(id, group[0].Rel)
-	from := t.p.step.To
-	for _, step := range group {
+	p, sc := s.scores(t.p.step.To, group)
+	for i, step := range group {
 		if s.visited(id, step.To) {
 			continue
 		}
@@ -165,11 +181,32 @@ func (s *search) score(id int32, group []Step) bool {
 			return !s.spent()
 		}
 		s.work.Edges++
-		if p, sc := s.scorer.Score(from, step); p >= t.least {
-			t.step(step, p, sc)
+		if p[i] >= t.least {
+			t.step(step, p[i], sc[i])
 		}
 	}
 	return true
+}
+
+// scores gives P and Sc of steps of one relation; they stay as they are until the next call.
+func (s *search) scores(from Node, group []Step) (p, sc []float64) {
+	s.columns.score(s.scorer, s.group, from, group)
+	return s.columns.P, s.columns.Sc
+}
+
+// deadEnd tells whether a prefix is a maximal path, and with that a candidate.
+func (s *search) deadEnd(id int32, steps []Step) bool {
+	hops := int(s.prefixes[id].hops)
+	return s.q.Rule == Maximal && hops > 0 && hops >= s.hops.least && !slices.ContainsFunc(steps, func(next Step) bool {
+		return s.allowed(next.Rel) && !s.visited(id, next.To)
+	})
+}
+
+// asCandidate is a prefix as a candidate.
+func (s *search) asCandidate(id int32) found {
+	p := s.prefixes[id]
+	hops := float64(p.hops)
+	return found{rank.Key{Z: p.sum/hops + s.bias[p.hops], MeanSc: p.sc / hops, Hops: int(p.hops)}, p.meta, p.parent, p.step}
 }
 
 // leastP is a P below which the hop-th triplet, after others whose logarithms sum to sum,

@@ -1,13 +1,18 @@
 package search
 
-// promise is a prefix with the greatest z that a path through it can have.
+// promise is a prefix, or what is left of a stream, with the greatest z that a path through it
+// can have.
 type promise struct {
 	bound  float64
-	prefix int32
+	prefix int32 // the stream's number where it is one
+	stream bool
 }
 
 func (a promise) before(b promise) bool {
-	return a.bound > b.bound || a.bound == b.bound && a.prefix < b.prefix
+	if a.bound != b.bound {
+		return a.bound > b.bound
+	}
+	return a.prefix < b.prefix || a.prefix == b.prefix && b.stream && !a.stream
 }
 
 // frontier is a binary heap of promises, the greatest bound on top, the older one first

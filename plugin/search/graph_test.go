@@ -42,6 +42,11 @@ type neutral struct{}
 
 func (neutral) Sc(uint32) float64        { return .5 }
 func (neutral) MaxSc(search.Rel) float64 { return .5 }
+func (neutral) Scs(dst []float64, _ []uint32) {
+	for i := range dst {
+		dst[i] = .5
+	}
+}
 
 type triple struct {
 	head   search.Node

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/evorag/dgraph-evorag/plugin/rank"
 )
@@ -37,10 +38,10 @@ type hub struct {
 	adj    Adjacency
 	scorer Scorer
 	keep   int
-	first  sync.Once
-	second sync.Once
-	best   []ranked // the first keep
-	full   []ranked
+
+	mu   sync.Mutex
+	all  Columns                  // of all steps, once there is a best
+	best atomic.Pointer[[]ranked] // the first ones; more when a search goes on
 }
 
 // ranked is a step with its scores.
@@ -79,57 +80,73 @@ func (h *Hubs) get(from Node, group []Step, adj Adjacency, scorer Scorer) *hub {
 
 // at is the n-th step in the order of compare, and false after the last.
 func (h *hub) at(n int) (ranked, bool) {
-	h.first.Do(h.rankBest)
-	if n < len(h.best) {
-		return h.best[n], true
-	}
 	if n >= len(h.steps) {
 		return ranked{}, false
 	}
-	h.second.Do(h.rankAll)
-	return h.full[n], true
+	best := h.best.Load()
+	if best == nil || n >= len(*best) {
+		best = h.rank(n)
+	}
+	return (*best)[n], true
 }
 
-// rankBest finds the first ones without sorting the others.
-func (h *hub) rankBest() {
-	best := make([]ranked, 0, 2*h.keep)
-	full := false // best[h.keep-1] is the last that could have a place
-	for _, s := range h.steps {
-		r := h.ranked(s)
-		if full && h.compare(r, best[h.keep-1]) > 0 {
+// growth is how many times more steps are ranked when those that are ranked were not enough.
+const growth = 16
+
+// rank puts the first steps in order, more than n of them, without sorting the others.
+func (h *hub) rank(n int) *[]ranked {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	keep := h.keep
+	if best := h.best.Load(); best == nil {
+		group, _ := h.scorer.(GroupScorer)
+		h.all.score(h.scorer, group, h.from, h.steps)
+	} else if n < len(*best) {
+		return best
+	} else {
+		keep = growth * len(*best)
+	}
+	for keep <= n {
+		keep *= growth
+	}
+	best := h.first(min(keep, len(h.steps)))
+	h.best.Store(&best)
+	return &best
+}
+
+// first is the first n steps in the order of compare.
+func (h *hub) first(n int) []ranked {
+	best := make([]ranked, 0, min(2*n, len(h.steps)))
+	var last ranked // the n-th of those seen when best was last sorted
+	full := false
+	for i, p := range h.all.P {
+		if full && (p < last.p || p == last.p && h.all.Sc[i] < last.sc) {
 			continue
 		}
-		best = append(best, r)
-		if len(best) == cap(best) {
+		r := ranked{h.steps[i], p, h.all.Sc[i]}
+		if full && h.compare(r, last) > 0 {
+			continue
+		}
+		if best = append(best, r); len(best) == 2*n {
 			slices.SortFunc(best, h.compare)
-			best, full = best[:h.keep], true
+			best, last, full = best[:n], best[n-1], true
 		}
 	}
 	slices.SortFunc(best, h.compare)
-	h.best = best[:min(len(best), h.keep)]
+	return best[:n]
 }
 
-func (h *hub) rankAll() {
-	all := make([]ranked, len(h.steps))
-	for i, s := range h.steps {
-		all[i] = h.ranked(s)
-	}
-	slices.SortFunc(all, h.compare)
-	h.full = all
-}
-
-func (h *hub) ranked(s Step) ranked {
-	p, sc := h.scorer.Score(h.from, s)
-	return ranked{s, p, sc}
-}
-
-// scoreHub is score for a hub. Its steps come in the order of P, so what follows one that is
-// too low is too low. On the last hop, where a prefix and a relation make one metapath, they
-// come in the order of the candidates, of which no more matter than there are places; only
-// where rounding gives a lower P the same z may one go before its elders.
+// scoreHub is score for a hub. Its steps come in the order of P. Before the last hop they are a
+// stream. On the last hop, where a prefix and a relation make one metapath, they come in the
+// order of the candidates, of which no more matter than there are places; only where rounding
+// gives a lower P the same z may one go before its elders.
 func (s *search) scoreHub(id int32, group []Step) bool {
 	t := s.take(id, group[0].Rel)
 	h := s.q.Hubs.get(t.p.step.To, group, s.adj, s.scorer)
+	if t.hops < s.hops.most {
+		s.streams = append(s.streams, stream{id: id, hub: h})
+		return s.resume(int32(len(s.streams) - 1))
+	}
 	places := s.best.limit
 	if s.best.distinct {
 		places = 1
@@ -148,7 +165,7 @@ func (s *search) scoreHub(id int32, group []Step) bool {
 		}
 		s.work.Edges++
 		z, ok := t.step(next.step, next.p, next.sc)
-		if t.hops < s.hops.most || !ok {
+		if !ok {
 			continue
 		}
 		if offered >= places && z+slack < lastZ {
@@ -157,6 +174,42 @@ func (s *search) scoreHub(id int32, group []Step) bool {
 		if offered++; offered == places {
 			lastP, lastZ = next.p, z
 		}
+	}
+}
+
+// stream is what is left of a hub's steps before the last hop.
+type stream struct {
+	id   int32 // the prefix that ends at the hub
+	hub  *hub
+	next int
+}
+
+// perResume is how many steps of a stream are taken in at once.
+const perResume = 64
+
+// resume takes in the next steps of a stream, whose rest waits in the frontier for its turn;
+// false when a budget ended it.
+func (s *search) resume(number int32) bool {
+	st := &s.streams[number]
+	t := s.take(st.id, st.hub.steps[0].Rel)
+	for last := st.next + perResume; ; st.next++ {
+		next, ok := st.hub.at(st.next)
+		if !ok || next.p < t.least {
+			return true
+		}
+		if st.next == last {
+			bound := s.ceiling(t.p.sum+math.Log(next.p), t.hops)
+			s.frontier.push(promise{bound: bound, prefix: number, stream: true})
+			return true
+		}
+		if s.visited(st.id, next.step.To) {
+			continue
+		}
+		if s.work.Edges >= s.limit.Edges || (s.work.Edges&1023 == 1023 && s.ctx.Err() != nil) {
+			return !s.spent()
+		}
+		s.work.Edges++
+		t.step(next.step, next.p, next.sc)
 	}
 }
 
@@ -179,26 +232,36 @@ func (s *search) take(id int32, rel Rel) *taking {
 
 // step makes a step, whose P is at least t.least, a candidate and the beginning of longer
 // ones. It returns the z that it has as a candidate; ok is false where the rule makes it none.
+// Before the last hop the rule is applied only when the prefix is expanded.
 func (t *taking) step(step Step, p, sc float64) (z float64, ok bool) {
 	s := t.search
 	sum, sumSc := t.p.sum+math.Log(p), t.p.sc+sc
 	z = sum/float64(t.hops) + s.bias[t.hops]
-	ok = z < t.floor || s.candidate(t.id, t.hops, step.To)
+	final := t.hops == s.hops.most
+	ok = z < t.floor || final && s.candidate(t.id, t.hops, step.To) || !final && s.q.Rule == All
 	if ok && t.hops >= s.hops.least && z >= t.floor {
 		s.keep(found{rank.Key{Z: z, MeanSc: sumSc / float64(t.hops), Hops: t.hops}, t.meta, t.id, step})
 		if f := s.best.floor(); f > t.floor {
 			t.floor, t.least = f, s.leastP(t.p.sum, t.hops, f)
 		}
 	}
-	if t.hops == s.hops.most {
+	if final {
 		return z, ok
 	}
 	bound := s.ceiling(sum+s.lnMax, t.hops+1)
-	if s.nodes != nil && bound+slack >= t.floor {
-		bound = s.ceiling(sum+math.Log(s.nodes.BoundFrom(step.To)), t.hops+1)
+	if bound+slack >= t.floor {
+		switch {
+		case s.only != nil:
+			bound = s.ceiling(sum+math.Log(s.scorer.Bound(step.To, s.only[t.hops])), t.hops+1)
+		case s.nodes != nil:
+			bound = s.ceiling(sum+math.Log(s.nodes.BoundFrom(step.To)), t.hops+1)
+		}
+	}
+	if !ok && t.hops >= s.hops.least {
+		bound = max(bound, z) // it may turn out to be a dead end
 	}
 	if bound+slack >= t.floor {
-		s.frontier.push(promise{bound, int32(len(s.prefixes))})
+		s.frontier.push(promise{bound: bound, prefix: int32(len(s.prefixes))})
 		s.prefixes = append(s.prefixes, prefix{step, t.id, t.meta, int32(t.hops), sum, sumSc})
 	}
 	return z, ok

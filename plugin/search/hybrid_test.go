@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,10 +18,38 @@ func (t table) Bound(_, relation uint32) float64 {
 	return max(t.sr[2*relation], t.sr[2*relation+1])
 }
 func (t table) BoundFrom(uint32) float64 { return t.Max() }
-func (t table) Max() float64             { return max(t.Bound(0, 0), t.Bound(0, 1)) }
+func (t table) Max() float64             { return slices.Max(t.sr) }
 func (t table) Sc(edge uint32) float64   { return t.sc[edge] }
 func (t table) MaxSc(r search.Rel) float64 {
 	return max(t.sc[2*r], t.sc[2*r+1])
+}
+
+func (t table) Pull(relation uint32) float64 { return t.Bound(0, relation) }
+func (t table) Srs(dst []float64, _, _ uint32, _, edge []uint32) {
+	for i, e := range edge {
+		dst[i] = t.sr[e]
+	}
+}
+func (t table) Scs(dst []float64, edges []uint32) {
+	for i, e := range edges {
+		dst[i] = t.sc[e]
+	}
+}
+
+// local is a table in which a node has the relations of a set.
+type local struct {
+	table
+	at []search.Buckets
+}
+
+func (l local) At(n search.Node) (search.Buckets, float64) {
+	var most float64
+	for e, sc := range l.sc {
+		if l.at[n]&search.BucketOf(search.Rel(e/2)) != 0 {
+			most = max(most, sc)
+		}
+	}
+	return l.at[n], most
 }
 
 func TestHybridIsEquationTwo(t *testing.T) {
@@ -46,6 +75,46 @@ func TestHybridBoundsHold(t *testing.T) {
 			p, _ := h.Score(0, search.Step{Rel: rel, Edge: edge})
 			if bound, from := h.Bound(0, rel), h.BoundFrom(0); p > bound || bound > from || from > h.Max() {
 				t.Fatalf("P %v, bound %v, from the node %v, max %v", p, bound, from, h.Max())
+			}
+		}
+	})
+}
+
+func TestHybridBoundsANodeByWhatMeetsThere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.SliceOfN(rapid.Float64Range(0, 1), 8, 8)
+		known := local{table: table{sr: unit.Draw(t, "Sr"), sc: unit.Draw(t, "Sc")}}
+		sets := rapid.SampledFrom([]search.Buckets{0, search.BucketOf(0), search.BucketOf(2), search.BucketOf(1) | search.BucketOf(3)})
+		known.at = rapid.SliceOfN(sets, 3, 3).Draw(t, "relations of nodes")
+		question := rapid.SliceOfN(rapid.Float64Range(-1, 1), 0, 4).Draw(t, "question")
+		h := search.NewHybrid(rapid.Float64Range(0, 1).Draw(t, "alpha"), known, known, 4, question)
+		for n := range search.Node(3) {
+			for edge := range uint32(8) {
+				rel := search.Rel(edge / 2)
+				if known.at[n]&search.BucketOf(rel) == 0 {
+					continue
+				}
+				p, _ := h.Score(n, search.Step{Rel: rel, Edge: edge})
+				if bound, from := h.Bound(n, rel), h.BoundFrom(n); p > bound || p > from || from > h.Max() {
+					t.Fatalf("P %v, bound %v, from the node %v, max %v", p, bound, from, h.Max())
+				}
+			}
+		}
+	})
+}
+
+func TestHybridScoresAGroupAsItsSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.SliceOfN(rapid.Float64Range(0, 1), 4, 4)
+		known := table{sr: unit.Draw(t, "Sr"), sc: unit.Draw(t, "Sc")}
+		h := search.NewHybrid(rapid.Float64Range(0, 1).Draw(t, "alpha"), known, known, 2, []float64{.1, -.3})
+		for r := range search.Rel(2) {
+			c := &search.Columns{To: []uint32{0, 0, 0, 0}, Edge: []uint32{0, 1, 2, 3}, P: make([]float64, 4), Sc: make([]float64, 4)}
+			h.ScoreGroup(0, r, c)
+			for i, edge := range c.Edge {
+				if p, sc := h.Score(0, search.Step{Rel: r, Edge: edge}); p != c.P[i] || sc != c.Sc[i] {
+					t.Fatalf("alone %v %v, in the group %v %v", p, sc, c.P[i], c.Sc[i])
+				}
 			}
 		}
 	})

@@ -103,15 +103,16 @@ func (b *builder) check() error {
 const vectorBytes = 10
 
 func (b *builder) estimate() int64 {
-	return int64(len(b.edges))*(2*stepBytes+8) + int64(len(b.uids))*(idBytes+48+24) + b.letters*(1+vectorBytes)
+	return int64(len(b.edges))*(2*stepBytes+8) + int64(len(b.uids))*(idBytes+64+24) + b.letters*(1+vectorBytes)
 }
 
 // done is the finished graph.
 func (b *builder) done(asOf time.Time) *Graph {
+	b.sortByUID()
 	b.sortByHub()
 	g := &Graph{
 		names: b.names, predicates: b.predicates, labels: b.labels, asOf: asOf,
-		ids: &ids{of: b.ids}, nodes: len(b.uids), edges: len(b.edges), scored: len(b.edges),
+		ids: &ids{of: b.ids}, nodes: len(b.uids), inOrder: search.Node(len(b.uids)), edges: len(b.edges), scored: len(b.edges),
 		maxSc: make([]float64, 2*len(b.predicates)), bytes: b.letters,
 	}
 	neutral := graph.Neutral().Sc()
@@ -132,7 +133,9 @@ func (b *builder) done(asOf time.Time) *Graph {
 	table := &relevance.Table{}
 	rows := b.rows()
 	for i, u := range b.uids {
-		*g.at(search.Node(i)) = node{u, b.called[i], rows[i]}
+		n := g.at(search.Node(i))
+		*n = node{uid: u, name: b.called[i], steps: rows[i]}
+		g.meet(n)
 		table.Set(uint32(i), b.hash.Embed(b.called[i]))
 	}
 	g.bytes += 2 * int64(len(b.edges)) * stepBytes
@@ -145,6 +148,25 @@ func (b *builder) done(asOf time.Time) *Graph {
 func raise(maxSc []float64, forward search.Rel, score float64) {
 	sc := score / graph.MaxScore
 	maxSc[forward], maxSc[forward+1] = max(maxSc[forward], sc), max(maxSc[forward+1], sc)
+}
+
+// sortByUID gives nodes their ids in the order of uids, so that ties, which the uids decide,
+// are met in the order of memory.
+func (b *builder) sortByUID() {
+	order := make([]search.Node, len(b.uids))
+	for i := range order {
+		order[i] = search.Node(i)
+	}
+	slices.SortFunc(order, func(x, y search.Node) int { return cmp.Compare(b.uids[x], b.uids[y]) })
+	uids, called, to := make([]graph.UID, len(order)), make([]string, len(order)), make([]search.Node, len(order))
+	for id, was := range order {
+		uids[id], called[id], to[was] = b.uids[was], b.called[was], search.Node(id)
+		b.ids[uids[id]] = search.Node(id)
+	}
+	b.uids, b.called, b.named = uids, called, nil
+	for i, e := range b.edges {
+		b.edges[i].head, b.edges[i].object = to[e.head], to[e.object]
+	}
 }
 
 // sortByHub gives the edges at a node with many of them ids in a row, so that a search that

@@ -101,6 +101,8 @@ func (e *editor) edge(t graph.Triplet, f Fact) {
 		if e.Score(step.Edge) != f.Score {
 			e.score(step.Edge, f.Score)
 			e.raise(forward, f.Score)
+			e.raiseAt(head, f.Score)
+			e.raiseAt(object, f.Score)
 		}
 	case f.Here:
 		id := uint32(e.scored)
@@ -169,6 +171,13 @@ func (e *editor) raise(forward search.Rel, score float64) {
 	raise(e.maxSc, forward, score)
 }
 
+// raiseAt lifts the greatest Sc at a node.
+func (e *editor) raiseAt(n search.Node, score float64) {
+	if sc := score / graph.MaxScore; sc > e.at(n).maxSc {
+		e.own(n).maxSc = sc
+	}
+}
+
 // finish lays the changed rows out anew.
 func (e *editor) finish() {
 	for n, gone := range e.removed {
@@ -196,6 +205,7 @@ func (e *editor) row(n search.Node, gone, come []search.Step) {
 	steps = append(steps, come...)
 	slices.SortFunc(steps, compareSteps)
 	at.steps = steps
+	e.meet(at)
 	e.bytes += int64(len(steps)) * stepBytes // the old row may still be in a larger array
 }
 

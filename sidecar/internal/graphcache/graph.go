@@ -32,6 +32,7 @@ type Graph struct {
 	labels     map[string]string // by predicate, where one is recorded
 	ids        *ids
 	nodes      int
+	inOrder    search.Node // nodes below have their ids in the order of uids
 	pages      []*[nodesPerPage]node
 	scored     int // edge ids in use
 	scores     []*[scoresPerPage]float64
@@ -50,9 +51,20 @@ type predicate struct {
 }
 
 type node struct {
-	uid   graph.UID
-	name  string
-	steps []search.Step // sorted by relation and node
+	uid       graph.UID
+	name      string
+	steps     []search.Step  // sorted by relation and node
+	relations search.Buckets // of the steps
+	maxSc     float64        // at least every Sc of the steps
+}
+
+// meet notes what the steps of a node are.
+func (g *Graph) meet(n *node) {
+	n.relations, n.maxSc = 0, 0
+	for _, s := range n.steps {
+		n.relations |= search.BucketOf(s.Rel)
+		n.maxSc = max(n.maxSc, g.Sc(s.Edge))
+	}
 }
 
 // ids finds nodes by uid. It is shared by all states of a graph: an id is given once.
@@ -80,7 +92,12 @@ func (g *Graph) at(n search.Node) *node { return &g.pages[n/nodesPerPage][n%node
 func (g *Graph) Steps(n search.Node) []search.Step { return g.at(n).steps }
 
 // CompareNodes orders by uid.
-func (g *Graph) CompareNodes(a, b search.Node) int { return cmp.Compare(g.at(a).uid, g.at(b).uid) }
+func (g *Graph) CompareNodes(a, b search.Node) int {
+	if a < g.inOrder && b < g.inOrder {
+		return cmp.Compare(a, b)
+	}
+	return cmp.Compare(g.at(a).uid, g.at(b).uid)
+}
 
 // CompareRels orders by predicate, the inverse second.
 func (g *Graph) CompareRels(a, b search.Rel) int {
@@ -135,8 +152,21 @@ func (g *Graph) Score(edge uint32) float64 {
 // Sc is an edge's normalised score, in [0,1].
 func (g *Graph) Sc(edge uint32) float64 { return g.Score(edge) / graph.MaxScore }
 
+// Scs is Sc of many edges; dst is as long.
+func (g *Graph) Scs(dst []float64, edges []uint32) {
+	for i, e := range edges {
+		dst[i] = g.scores[e/scoresPerPage][e%scoresPerPage] / graph.MaxScore
+	}
+}
+
 // MaxSc is at least every Sc under the relation.
 func (g *Graph) MaxSc(r search.Rel) float64 { return g.maxSc[r] }
+
+// At tells what meets at a node: its relations, and at least every Sc.
+func (g *Graph) At(n search.Node) (search.Buckets, float64) {
+	at := g.at(n)
+	return at.relations, at.maxSc
+}
 
 // Relevance gives Sr for one question.
 func (g *Graph) Relevance(q *relevance.Question) search.Relevance {

@@ -74,6 +74,9 @@ func edgesOf(t require.TestingT, g *Graph) map[graph.Triplet]float64 {
 			}
 			into[step] = g.Score(s.Edge)
 			require.LessOrEqual(t, g.Sc(s.Edge), g.MaxSc(s.Rel))
+			relations, most := g.At(n)
+			require.NotZero(t, relations&search.BucketOf(s.Rel))
+			require.LessOrEqual(t, g.Sc(s.Edge), most)
 		}
 	}
 	require.Equal(t, forward, back)

@@ -87,7 +87,7 @@ func BenchmarkSearch(b *testing.B) {
 					wait.Go(func() {
 						results[i], _ = search.Top(context.Background(), in, scorer, search.Query{
 							Start: start, Hops: 2, Paths: 10, Instances: 20, Rule: search.Maximal, Hubs: hubs,
-							Budget: search.Budget{Edges: 2_000_000, Expansions: 20_000},
+							Budget: search.Budget{Edges: 2_000_000, Expansions: 1_000_000},
 						})
 					})
 				}
