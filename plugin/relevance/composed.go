@@ -78,6 +78,11 @@ func (c *Composed) BoundFrom(from uint32) float64 {
 	return Sr(c.entity*(at(c.ofEntity, from)+c.maxEntity) + c.relation*c.maxRelation)
 }
 
+// BoundOf is at least the Sr of every triplet of the relation.
+func (c *Composed) BoundOf(relation uint32) float64 {
+	return Sr(c.entity*(c.maxEntity+c.maxEntity) + c.relation*at(c.ofRelation, relation))
+}
+
 // Pull is the relation's own cosine with the question.
 func (c *Composed) Pull(relation uint32) float64 { return at(c.ofRelation, relation) }
 

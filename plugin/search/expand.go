@@ -36,9 +36,9 @@ type search struct {
 	budget Budget
 
 	bias  [MaxHops + 1]float64
-	lnMax float64
-	nodes NodeScorer  // nil: the scorer is none
-	group GroupScorer // likewise
+	ahead [MaxHops + 1]float64 // by hop count: the sum of the greatest ln P that each of the hops can have
+	nodes NodeScorer           // nil: the scorer is none
+	group GroupScorer          // likewise
 	hops  span
 	only  []Rel // the one metapath to follow; nil: any
 
@@ -73,7 +73,6 @@ func borrow(ctx context.Context, adj Adjacency, scorer Scorer, q Query) *search 
 	s.budget.Expansions = orDefault(s.budget.Expansions, DefaultExpansions)
 	s.budget.Edges = orDefault(s.budget.Edges, DefaultEdges)
 	s.budget.Count = orDefault(s.budget.Count, DefaultCount)
-	s.lnMax = math.Log(scorer.Max())
 	s.nodes, _ = scorer.(NodeScorer)
 	s.group, _ = scorer.(GroupScorer)
 	return s
@@ -96,6 +95,14 @@ func (s *search) release() {
 // run expands prefixes, most promising first, until none left can enter s.best.
 func (s *search) run(hops span, limit Budget) {
 	s.hops, s.limit = hops, limit
+	relations, _ := s.scorer.(RelScorer)
+	for h := range hops.most {
+		p := s.scorer.Max()
+		if s.only != nil && relations != nil {
+			p = relations.BoundOf(s.only[h])
+		}
+		s.ahead[h+1] = s.ahead[h] + math.Log(p)
+	}
 	s.frontier = s.frontier[:0]
 	root := int32(len(s.prefixes))
 	s.prefixes = append(s.prefixes, prefix{step: Step{To: s.q.Start}, parent: -1, meta: -1})
@@ -214,7 +221,7 @@ func (s *search) asCandidate(id int32) found {
 func (s *search) leastP(sum float64, hop int, floor float64) float64 {
 	need := math.Inf(1)
 	for h := max(hop, s.hops.least); h <= s.hops.most; h++ {
-		need = min(need, float64(h)*(floor-s.bias[h]-slack)-float64(h-hop)*s.lnMax-sum)
+		need = min(need, float64(h)*(floor-s.bias[h]-slack)-(s.ahead[h]-s.ahead[hop])-sum)
 	}
 	return math.Exp(need)
 }
@@ -223,11 +230,8 @@ func (s *search) leastP(sum float64, hop int, floor float64) float64 {
 // triplets have logarithms that sum to at most sum.
 func (s *search) ceiling(sum float64, hops int) float64 {
 	best := math.Inf(-1)
-	for ; hops <= s.hops.most; hops++ {
-		if hops >= s.hops.least {
-			best = max(best, sum/float64(hops)+s.bias[hops])
-		}
-		sum += s.lnMax
+	for h := max(hops, s.hops.least); h <= s.hops.most; h++ {
+		best = max(best, (sum+s.ahead[h]-s.ahead[hops])/float64(h)+s.bias[h])
 	}
 	return best
 }

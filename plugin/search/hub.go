@@ -15,33 +15,32 @@ import (
 // zero Hubs is ready.
 type Hubs struct {
 	Least int // steps of one relation that make a node a hub, default 512
-	Best  int // of them, those that are ranked at once; the others when a search goes on; default 64
 
 	mu sync.Mutex
 	of map[hubKey]*hub
 }
 
-const (
-	defaultHub  = 512
-	defaultBest = 64
-)
+const defaultHub = 512
 
 type hubKey struct {
 	node Node
 	rel  Rel
 }
 
-// hub is the steps of one relation from a node.
+// hub is the steps of one relation from a node. They are dealt out into buckets by P at first;
+// a bucket is sorted when the first of its steps is asked for.
 type hub struct {
 	from   Node
 	steps  []Step
 	adj    Adjacency
 	scorer Scorer
-	keep   int
 
-	mu   sync.Mutex
-	all  Columns                  // of all steps, once there is a best
-	best atomic.Pointer[[]ranked] // the first ones; more when a search goes on
+	mu      sync.Mutex
+	scores  Columns
+	order   []uint32     // numbers of steps, those of the buckets before ready in the order of compare
+	buckets []uint32     // where each begins in order, and the end
+	sorted  int          // buckets
+	ready   atomic.Int64 // steps that are in order
 }
 
 // ranked is a step with its scores.
@@ -52,8 +51,11 @@ type ranked struct {
 
 // compare orders the steps as the candidates stand that they make of one prefix.
 func (h *hub) compare(a, b ranked) int {
-	if a.p != b.p || a.sc != b.sc {
-		return cmp.Or(cmp.Compare(b.p, a.p), cmp.Compare(b.sc, a.sc))
+	switch {
+	case a.p != b.p:
+		return cmp.Compare(b.p, a.p)
+	case a.sc != b.sc:
+		return cmp.Compare(b.sc, a.sc)
 	}
 	return cmp.Or(h.adj.CompareNodes(a.step.To, b.step.To), cmp.Compare(a.step.Edge, b.step.Edge))
 }
@@ -72,7 +74,7 @@ func (h *Hubs) get(from Node, group []Step, adj Adjacency, scorer Scorer) *hub {
 	}
 	found := h.of[key]
 	if found == nil {
-		found = &hub{from: from, steps: group, adj: adj, scorer: scorer, keep: orDefault(h.Best, defaultBest)}
+		found = &hub{from: from, steps: group, adj: adj, scorer: scorer}
 		h.of[key] = found
 	}
 	return found
@@ -83,57 +85,59 @@ func (h *hub) at(n int) (ranked, bool) {
 	if n >= len(h.steps) {
 		return ranked{}, false
 	}
-	best := h.best.Load()
-	if best == nil || n >= len(*best) {
-		best = h.rank(n)
+	if int64(n) >= h.ready.Load() {
+		h.sort(n)
 	}
-	return (*best)[n], true
+	return h.ranked(h.order[n]), true
 }
 
-// growth is how many times more steps are ranked when those that are ranked were not enough.
-const growth = 16
+func (h *hub) ranked(i uint32) ranked { return ranked{h.steps[i], h.scores.P[i], h.scores.Sc[i]} }
 
-// rank puts the first steps in order, more than n of them, without sorting the others.
-func (h *hub) rank(n int) *[]ranked {
+// sort puts more than n steps in order.
+func (h *hub) sort(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	keep := h.keep
-	if best := h.best.Load(); best == nil {
+	if h.order == nil {
 		group, _ := h.scorer.(GroupScorer)
-		h.all.score(h.scorer, group, h.from, h.steps)
-	} else if n < len(*best) {
-		return best
-	} else {
-		keep = growth * len(*best)
+		h.scores.score(h.scorer, group, h.from, h.steps)
+		h.deal()
 	}
-	for keep <= n {
-		keep *= growth
+	for h.ready.Load() <= int64(n) {
+		bucket := h.order[h.buckets[h.sorted]:h.buckets[h.sorted+1]]
+		slices.SortFunc(bucket, func(a, b uint32) int { return h.compare(h.ranked(a), h.ranked(b)) })
+		h.sorted++
+		h.ready.Store(int64(h.buckets[h.sorted]))
 	}
-	best := h.first(min(keep, len(h.steps)))
-	h.best.Store(&best)
-	return &best
 }
 
-// first is the first n steps in the order of compare.
-func (h *hub) first(n int) []ranked {
-	best := make([]ranked, 0, min(2*n, len(h.steps)))
-	var last ranked // the n-th of those seen when best was last sorted
-	full := false
-	for i, p := range h.all.P {
-		if full && (p < last.p || p == last.p && h.all.Sc[i] < last.sc) {
-			continue
+// perBucket is how many steps a bucket holds on average.
+const perBucket = 32
+
+// deal fills the buckets, the one with the greatest P first.
+func (h *hub) deal() {
+	p := h.scores.P
+	most, least := slices.Max(p), slices.Min(p)
+	n := len(p)/perBucket + 1
+	in := func(p float64) int {
+		if most == least {
+			return 0
 		}
-		r := ranked{h.steps[i], p, h.all.Sc[i]}
-		if full && h.compare(r, last) > 0 {
-			continue
-		}
-		if best = append(best, r); len(best) == 2*n {
-			slices.SortFunc(best, h.compare)
-			best, last, full = best[:n], best[n-1], true
-		}
+		return int((most - p) / (most - least) * float64(n-1))
 	}
-	slices.SortFunc(best, h.compare)
-	return best[:n]
+	h.buckets = make([]uint32, n+1)
+	for _, p := range p {
+		h.buckets[in(p)+1]++
+	}
+	for i := range n {
+		h.buckets[i+1] += h.buckets[i]
+	}
+	next := slices.Clone(h.buckets)
+	h.order = make([]uint32, len(p))
+	for i, p := range p {
+		b := in(p)
+		h.order[next[b]] = uint32(i)
+		next[b]++
+	}
 }
 
 // scoreHub is score for a hub. Its steps come in the order of P. Before the last hop they are a
@@ -248,7 +252,7 @@ func (t *taking) step(step Step, p, sc float64) (z float64, ok bool) {
 	if final {
 		return z, ok
 	}
-	bound := s.ceiling(sum+s.lnMax, t.hops+1)
+	bound := s.ceiling(sum+s.ahead[t.hops+1]-s.ahead[t.hops], t.hops+1)
 	if bound+slack >= t.floor {
 		switch {
 		case s.only != nil:

@@ -14,6 +14,7 @@ type Relevance interface {
 	Sr(from, relation, to, edge uint32) float64 // in (0,1]
 	Bound(from, relation uint32) float64        // at least every Sr of the relation at the node
 	BoundFrom(from uint32) float64              // at least every Sr at the node
+	BoundOf(relation uint32) float64            // at least every Sr of the relation
 	Max() float64                               // at least every Sr
 	Pull(relation uint32) float64               // the relation with the greater one has the greater Bound at every node
 	// Srs is Sr of many triplets of one relation at a node; dst is as long as to and edge.
@@ -107,6 +108,11 @@ func (h *Hybrid) Bound(from Node, r Rel) float64 {
 		sc = min(sc, most)
 	}
 	return rank.P(h.Alpha, h.Relevance.Bound(uint32(from), uint32(r)), h.shifted(sc, r))
+}
+
+// BoundOf is at least every P of the relation.
+func (h *Hybrid) BoundOf(r Rel) float64 {
+	return min(h.max, rank.P(h.Alpha, h.Relevance.BoundOf(uint32(r)), h.shifted(h.Contribution.MaxSc(r), r)))
 }
 
 // BoundFrom is at least every P from the node.

@@ -24,7 +24,8 @@ func (t table) MaxSc(r search.Rel) float64 {
 	return max(t.sc[2*r], t.sc[2*r+1])
 }
 
-func (t table) Pull(relation uint32) float64 { return t.Bound(0, relation) }
+func (t table) BoundOf(relation uint32) float64 { return t.Bound(0, relation) }
+func (t table) Pull(relation uint32) float64    { return t.Bound(0, relation) }
 func (t table) Srs(dst []float64, _, _ uint32, _, edge []uint32) {
 	for i, e := range edge {
 		dst[i] = t.sr[e]
@@ -95,8 +96,9 @@ func TestHybridBoundsANodeByWhatMeetsThere(t *testing.T) {
 					continue
 				}
 				p, _ := h.Score(n, search.Step{Rel: rel, Edge: edge})
-				if bound, from := h.Bound(n, rel), h.BoundFrom(n); p > bound || p > from || from > h.Max() {
-					t.Fatalf("P %v, bound %v, from the node %v, max %v", p, bound, from, h.Max())
+				bound, from, of := h.Bound(n, rel), h.BoundFrom(n), h.BoundOf(rel)
+				if p > min(bound, from, of) || max(from, of) > h.Max() {
+					t.Fatalf("P %v, bound %v, from the node %v, of the relation %v, max %v", p, bound, from, of, h.Max())
 				}
 			}
 		}

@@ -77,6 +77,19 @@ func (w *world) BoundFrom(n search.Node) float64 {
 	return best
 }
 
+func (w *world) BoundOf(r search.Rel) float64 {
+	if w.loose {
+		return 1
+	}
+	best := rank.Epsilon
+	for at, p := range w.p {
+		if at.step.Rel == r {
+			best = max(best, p)
+		}
+	}
+	return best
+}
+
 func (w *world) Max() float64 {
 	if w.loose {
 		return 1
@@ -208,7 +221,7 @@ func drawQuery(t *rapid.T, w *world) search.Query {
 		Budget:    search.Budget{Count: math.MaxInt},
 	}
 	if rapid.Bool().Draw(t, "with hubs") {
-		q.Hubs = &search.Hubs{Least: rapid.IntRange(1, 4).Draw(t, "hub"), Best: rapid.IntRange(1, 3).Draw(t, "ranked at once")}
+		q.Hubs = &search.Hubs{Least: rapid.IntRange(1, 4).Draw(t, "hub")}
 	}
 	if rapid.Bool().Draw(t, "biased") {
 		q.HopBias = rapid.SliceOfN(rapid.SampledFrom([]float64{-.4, 0, .25, math.Log(2)}), 0, 6).Draw(t, "bias")

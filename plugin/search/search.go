@@ -52,6 +52,13 @@ type NodeScorer interface {
 	BoundFrom(from Node) float64
 }
 
+// RelScorer is a Scorer that knows more, likewise.
+type RelScorer interface {
+	Scorer
+	// BoundOf is at least the P of every step of the relation, and at most Max.
+	BoundOf(r Rel) float64
+}
+
 // Rule says which paths are candidates.
 type Rule uint8
 

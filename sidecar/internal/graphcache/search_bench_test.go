@@ -80,7 +80,7 @@ func BenchmarkSearch(b *testing.B) {
 				began := time.Now()
 				relevance := in.Relevance(hash.Ask("which castle garden is north of the river"))
 				scorer := search.NewHybrid(.5, relevance, in, in.Relations(), nil)
-				hubs := &search.Hubs{Best: 104}
+				hubs := &search.Hubs{}
 				var wait sync.WaitGroup
 				results := make([]search.Result, len(starts))
 				for i, start := range starts {

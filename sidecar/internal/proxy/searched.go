@@ -106,7 +106,7 @@ const stepsPerNode = 100
 func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer, via []bool, starts []graph.UID) ([]found, error) {
 	all := make([]found, len(starts))
 	reasons := make([]string, len(starts))
-	hubs := &search.Hubs{Best: 64 + 2*b.Instances}
+	hubs := &search.Hubs{}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, u := range starts {
