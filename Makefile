@@ -17,7 +17,7 @@ CHAOS      ?= 10000
 TEST_FLAGS ?= -race -timeout 20m
 
 .DEFAULT_GOAL := help
-.PHONY: help engine build demo up test test-unit test-compat conformance lint docs fuzz bench chaos recall eval eval-full verify clean
+.PHONY: help engine build demo up test test-unit test-compat conformance lint docs fuzz bench bench-growth chaos recall eval eval-full verify clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,8 +67,19 @@ fuzz: ## Every fuzz test for FUZZTIME (30s) each
 	    echo "== $$dir $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) ./$$dir || exit 1; \
 	  done; done
 
-bench: ## Benchmarks, in the form that benchstat reads
-	go test -run '^$$' -bench . -benchmem ./plugin/... ./sidecar/...
+# BARS are the benchmarks that have a bar, ROOMS where they are. Results for benchstat: bin/bench.txt.
+BARS  := PassThrough|Throughput|WrittenOut|Gradient|Retrieval|Resident|Feedback|Evolution
+ROOMS := bench proxy graphcache feedback evolution
+GO_BENCH = EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -p 1 -timeout 90m -run '^$$' -benchmem
+
+bench: engine ## Every bar with its baseline in the same run, as a table; fails where one is missed. Half an hour
+	@rm -f $(BIN)/bench.rows
+	@set -o pipefail; EVORAG_BENCH_ROWS=$(BIN)/bench.rows $(GO_BENCH) -bench '^Benchmark($(BARS))$$' \
+	  $(ROOMS:%=./sidecar/internal/%/) | tee $(BIN)/bench.txt; failed=$$?; \
+	  go run ./sidecar/internal/bench/table $(BIN)/bench.rows && exit $$failed
+
+bench-growth: engine ## Times and memory from 10^4 to 10^6 triplets, 1 to 4 hops, 1 to 32 callers
+	@$(GO_BENCH) -bench '^BenchmarkGrowth$$' ./sidecar/internal/proxy/
 
 chaos: engine ## 10,000 ratings while sidecar and alpha are killed; CHAOS=N for another number
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) EVORAG_CHAOS=$(CHAOS) go test -count=1 -v -timeout 60m -run 'TestChaos' ./sidecar/internal/feedback/

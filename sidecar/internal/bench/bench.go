@@ -3,8 +3,11 @@
 package bench
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -25,6 +28,7 @@ type Bar struct {
 	MostAdded float64 // Measured-Baseline, in Unit
 	MostRatio float64 // Measured/Baseline
 	MinRatio  float64 // likewise
+	Faster    float64 // Baseline/Measured, at least
 	Most      float64 // Measured
 }
 
@@ -46,6 +50,8 @@ func (r Row) Met() bool {
 		return r.Ratio() <= b.MostRatio
 	case b.MinRatio != 0:
 		return r.Ratio() >= b.MinRatio
+	case b.Faster != 0:
+		return r.Measured*b.Faster <= r.Baseline
 	case b.Most != 0:
 		return r.Measured <= b.Most
 	}
@@ -61,10 +67,53 @@ func (b Bar) in(unit string) string {
 		return "ratio at most " + number(b.MostRatio)
 	case b.MinRatio != 0:
 		return "ratio at least " + number(b.MinRatio)
+	case b.Faster != 0:
+		return "at least " + number(b.Faster) + " times faster"
 	case b.Most != 0:
 		return "at most " + number(b.Most) + " " + unit
 	}
 	return ""
+}
+
+// RowsFile names the environment variable that names the file to which Record writes.
+const RowsFile = "EVORAG_BENCH_ROWS"
+
+// Record keeps a row for the table at the end of "make bench"; without RowsFile it does nothing.
+func Record(r Row) error {
+	path := os.Getenv(RowsFile)
+	if path == "" {
+		return nil
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// Recorded reads what Record has written. Of rows with one name the last counts: a benchmark
+// runs several times, the longest last.
+func Recorded(from io.Reader) ([]Row, error) {
+	var rows []Row
+	for d := json.NewDecoder(from); ; {
+		var r Row
+		switch err := d.Decode(&r); {
+		case errors.Is(err, io.EOF):
+			return rows, nil
+		case err != nil:
+			return nil, err
+		}
+		if i := slices.IndexFunc(rows, func(old Row) bool { return old.Name == r.Name }); i >= 0 {
+			rows[i] = r
+		} else {
+			rows = append(rows, r)
+		}
+	}
 }
 
 // Print writes the rows as a table.

@@ -40,6 +40,7 @@ func report(b *testing.B, r bench.Row) {
 	b.ReportMetric(r.Measured, r.Unit)
 	b.ReportMetric(r.Baseline, "direct-"+r.Unit)
 	b.ReportMetric(r.Ratio(), "ratio")
+	require.NoError(b, bench.Record(r))
 	rows.Lock()
 	defer rows.Unlock()
 	if _, ok := rows.by[r.Name]; !ok {

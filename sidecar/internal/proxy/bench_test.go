@@ -8,18 +8,21 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"text/tabwriter"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/bench"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
@@ -27,67 +30,76 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/scale"
 )
 
+// fewest is how many questions a bar is measured with at least: its p99 needs some hundred.
+const fewest = 300
+
 // BenchmarkRetrieval asks questions over 1,000,000 triplets (EVORAG_BENCH_EDGES for another
 // number), 100 predicates, a hub of a tenth of them: ten start nodes, two hops, ten results
 // each. The baseline in the same run is the level-by-level DQL that a search needs without a
-// graph in memory. At the end it prints measured, baseline, ratio and bar, and fails where a
-// bar is missed.
+// graph in memory, the engine's time alone. It fails where a bar is missed.
 func BenchmarkRetrieval(b *testing.B) {
-	edges := 1_000_000
-	if s := os.Getenv("EVORAG_BENCH_EDGES"); s != "" {
-		n, err := strconv.Atoi(s)
-		require.NoError(b, err)
-		edges = n
-	}
+	edges := mostEdges(b)
 	s := newScaled(b, edges)
-	var searched, read measured // of the last, longest run: a benchmark begins with a run of one
-	for _, hops := range []int{1, 2, 3} {
-		for _, callers := range []int{1, 8, 32} {
-			b.Run(fmt.Sprintf("edges=%d/hops=%d/callers=%d/resident", edges, hops, callers), func(b *testing.B) {
-				m := s.measure(b, s.resident, hops, callers, b.N)
-				if hops == 2 && callers == 1 {
-					searched = m
-				}
-			})
-		}
-	}
-	b.Run(fmt.Sprintf("edges=%d/hops=2/callers=1/level-by-level", edges), func(b *testing.B) {
-		read = s.measure(b, s.onDemand, 2, 1, min(b.N, 10)) // each takes seconds
-	})
+	var searched, read measured
+	b.Run("resident", func(b *testing.B) { searched = s.measure(b, s.resident, 2, 1, max(b.N, fewest)) })
+	b.Run("level-by-level", func(b *testing.B) { read = s.measure(b, s.onDemand, 2, 1, min(b.N, 10)) }) // each takes seconds
 	if len(searched.total) == 0 || len(read.total) == 0 {
 		return // -bench chose others
 	}
-	for _, row := range []bar{
-		{"the sidecar's own time, median", ms(searched.own, .5), 0, 10, false},
-		{"the sidecar's own time, p99", ms(searched.own, .99), 0, 60, false},
-		{"engine round trips, most", float64(searched.trips), 0, 2, false},
-		{"end to end, median", ms(searched.total, .5), ms(read.engine, .5), 50, true},
-		{"memory of the graph, MB", float64(s.cache.Status().Bytes) / 1e6, 0, 1074, false},
-	} {
-		row.print(b)
+	what := fmt.Sprintf(", %d triplets", edges)
+	rows := []bench.Row{
+		{Name: "k-hop search, own time, median" + what, Unit: "ms", Measured: ms(searched.own, .5), Bar: bench.Bar{Most: 10}},
+		{Name: "k-hop search, own time, p99" + what, Unit: "ms", Measured: ms(searched.own, .99), Bar: bench.Bar{Most: 60}},
+		{Name: "k-hop search, engine round trips, most", Unit: "trips", Measured: float64(searched.trips), Bar: bench.Bar{Most: 2}},
+		{Name: "k-hop search, end to end, median" + what, Unit: "ms", Measured: ms(searched.total, .5), Baseline: ms(read.engine, .5), Bar: bench.Bar{Faster: 50}},
+		{Name: "k-hop search, cut short by a budget", Unit: "of 100", Measured: 100 * float64(searched.partial) / float64(len(searched.total))},
+		{Name: "memory of the graph" + what, Unit: "MB", Measured: float64(s.cache.Status().Bytes) / 1e6, Bar: bench.Bar{Most: 1074}},
 	}
-}
-
-// bar is one line of the yardstick.
-type bar struct {
-	what               string
-	measured, baseline float64
-	bar                float64
-	ratio              bool // baseline/measured must reach bar; else measured must not pass it
-}
-
-func (r bar) print(b *testing.B) {
-	if r.ratio {
-		fmt.Printf("%-34s measured %9.2f  baseline %9.2f  ratio %6.1f  bar %6.0f\n", r.what, r.measured, r.baseline, r.baseline/r.measured, r.bar)
-		if r.baseline/r.measured < r.bar {
-			b.Errorf("%s: the bar is missed", r.what)
+	for _, r := range rows {
+		require.NoError(b, bench.Record(r))
+		if !r.Met() {
+			b.Errorf("%s: the bar is missed", r.Name)
 		}
-		return
 	}
-	fmt.Printf("%-34s measured %9.2f  %31s  bar %6.0f\n", r.what, r.measured, "", r.bar)
-	if r.measured > r.bar {
-		b.Errorf("%s: the bar is missed", r.what)
+	require.NoError(b, bench.Print(os.Stdout, rows))
+}
+
+func mostEdges(b *testing.B) int {
+	s := os.Getenv("EVORAG_BENCH_EDGES")
+	if s == "" {
+		return 1_000_000
 	}
+	n, err := strconv.Atoi(s)
+	require.NoError(b, err)
+	return n
+}
+
+// BenchmarkGrowth prints how times and memory grow with the graph, with hops and with
+// concurrent callers.
+func BenchmarkGrowth(b *testing.B) {
+	var table strings.Builder
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "triplets\thops\tcallers\town p50\town p99\ttotal p50\ttotal p99\tms, partial\tgraph MB\theap MB\t")
+	for edges := 10_000; edges <= mostEdges(b); edges *= 10 {
+		s := newScaled(b, edges)
+		for hops := 1; hops <= 4; hops++ {
+			for _, callers := range []int{1, 8, 32} {
+				b.Run(fmt.Sprintf("edges=%d/hops=%d/callers=%d", edges, hops, callers), func(b *testing.B) {
+					m := s.measure(b, s.resident, hops, callers, max(b.N, 3*callers))
+					var heap runtime.MemStats
+					runtime.ReadMemStats(&heap)
+					if b.N == 1 {
+						return // the first, short run
+					}
+					fmt.Fprintf(t, "%d\t%d\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%d of %d\t%.0f\t%.0f\t\n", edges, hops, callers,
+						ms(m.own, .5), ms(m.own, .99), ms(m.total, .5), ms(m.total, .99), m.partial, len(m.total),
+						float64(s.cache.Status().Bytes)/1e6, float64(heap.HeapAlloc)/1e6)
+				})
+			}
+		}
+	}
+	require.NoError(b, t.Flush())
+	fmt.Print(table.String())
 }
 
 // scaled is a large graph in an engine, and two proxies in front of it.
@@ -169,13 +181,13 @@ func (e *timed) Query(ctx context.Context, c graph.Call) (graph.Answer, error) {
 type measured struct {
 	own, engine, total []time.Duration // sorted
 	trips              int             // most
+	partial            int             // questions whose search a budget cut short
 }
 
 // measure asks n questions from some callers at once. One in twenty starts at the hub too.
 func (s *scaled) measure(b *testing.B, p *proxy.Proxy, hops, callers, n int) measured {
 	var m measured
 	var mu sync.Mutex
-	var partial int
 	ask := func(random *rand.Rand) {
 		names := make([]string, 10)
 		for i := range names {
@@ -200,11 +212,11 @@ func (s *scaled) measure(b *testing.B, p *proxy.Proxy, hops, callers, n int) mea
 		m.total, m.engine, m.own = append(m.total, took), append(m.engine, engine), append(m.own, took-engine)
 		m.trips = max(m.trips, r.Retrieval.Timings.RoundTrips)
 		if r.Retrieval.Partial {
-			partial++
+			m.partial++
 		}
 	}
 	ask(rand.New(rand.NewPCG(9, 9))) // warm
-	m, partial = measured{}, 0
+	m = measured{}
 	b.ResetTimer()
 	spent := cpu(b)
 	var wg sync.WaitGroup
@@ -227,7 +239,7 @@ func (s *scaled) measure(b *testing.B, p *proxy.Proxy, hops, callers, n int) mea
 	b.ReportMetric(ms(m.total, .5), "total-p50-ms")
 	b.ReportMetric(ms(m.total, .99), "total-p99-ms")
 	b.ReportMetric(float64(m.trips), "trips-max")
-	b.ReportMetric(float64(partial)/float64(len(m.total)), "partial")
+	b.ReportMetric(float64(m.partial)/float64(len(m.total)), "partial")
 	return m
 }
 
