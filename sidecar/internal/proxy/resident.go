@@ -98,10 +98,11 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 		topics[i] = g.Name(n)
 	}
 	relevance := g.Relevance(q.hash.Ask(b.Question, topics...))
+	var found []found
 	for round := 1; ; round++ {
 		scorer := search.NewHybrid(b.Alpha, relevance, g, g.Relations(), nil)
-		found, err := q.top(limited, b, g, scorer, via, starts)
-		if err != nil {
+		var err error
+		if found, err = q.top(limited, b, g, scorer, via, starts); err != nil {
 			return nil, err
 		}
 		q.stages.mark("search", q.Now())
@@ -109,15 +110,14 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 			return nil, err
 		}
 		edges, nodes := c.missing(g, found)
-		if len(edges) == 0 && len(nodes) == 0 || round > rounds {
-			results := q.ranked(b, confirmedGraph{g, c.names}, relevance, c.only(g, found))
-			if round > rounds && len(edges) > 0 {
+		if len(edges) == 0 && len(nodes) == 0 {
+			break
+		}
+		if round > rounds {
+			if len(edges) > 0 {
 				q.reason = "the graph changed faster than it was searched"
 			}
-			if results, err = q.shortcuts(ctx, b, results); err != nil {
-				return nil, err
-			}
-			return q.hang(b, starts, results, c.rows), nil
+			break
 		}
 		if err := q.confirm(ctx, b, g, c, edges, nodes); err != nil {
 			return nil, err
@@ -131,11 +131,18 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 				wrong, triplets = append(wrong, is), append(triplets, is.Triplet)
 			}
 		}
-		if len(wrong) > 0 {
-			q.Resident.Changed(triplets)
-			g = g.Corrected(wrong)
+		if len(wrong) == 0 {
+			break
 		}
+		q.Resident.Changed(triplets)
+		g = g.Corrected(wrong)
 	}
+	results := q.ranked(b, confirmedGraph{g, c.names}, relevance, c.only(g, found))
+	results, err := q.shortcuts(ctx, b, results)
+	if err != nil {
+		return nil, err
+	}
+	return q.hang(b, starts, results, c.rows), nil
 }
 
 // confirmed is what the caller's own reads have brought.
@@ -300,28 +307,40 @@ func (q *query) ends(g ResidentGraph, edges []proposal) []plan.Ends {
 		at  search.Node
 		rel search.Rel
 	}
-	serves := map[list]int{}
-	sides := func(e proposal) (forth, back list) { return list{e.from, e.rel}, list{e.to, e.rel ^ 1} }
+	lists := make(map[list]int, 2*len(edges))
+	var serves []int // edges, by list
+	var sides [][2]int
 	for _, e := range edges {
-		forth, back := sides(e)
-		serves[forth]++
-		serves[back]++
+		var of [2]int
+		for i, l := range [2]list{{e.from, e.rel}, {e.to, e.rel ^ 1}} {
+			n, ok := lists[l]
+			if !ok {
+				n = len(serves)
+				lists[l] = n
+				serves = append(serves, 0)
+			}
+			serves[n]++
+			of[i] = n
+		}
+		sides = append(sides, of)
 	}
-	cost := func(l list) float64 { return float64(edgesPerList+g.Degree(l.at, l.rel)) / float64(serves[l]) }
+	cost := make([]float64, len(serves)) // for each edge that the list serves
+	for l, n := range lists {
+		cost[n] = float64(edgesPerList+g.Degree(l.at, l.rel)) / float64(serves[n])
+	}
 	by := map[search.Rel]*plan.Ends{}
 	var order []search.Rel
-	for _, e := range edges {
-		forth, back := sides(e)
-		from, to, l := e.step.From(), e.step.To(), forth
+	for i, e := range edges {
+		from, to, rel := e.step.From(), e.step.To(), e.rel
 		reverse := q.view.schema.Predicates[e.step.Predicate].Reverse
-		if reverse && cost(back) < cost(forth) || !reverse && e.step.Inverse {
-			from, to, l = to, from, back
+		if reverse && cost[sides[i][1]] < cost[sides[i][0]] || !reverse && e.step.Inverse {
+			from, to, rel = to, from, rel^1
 		}
-		if by[l.rel] == nil {
-			by[l.rel] = &plan.Ends{Relation: g.Relation(l.rel)}
-			order = append(order, l.rel)
+		if by[rel] == nil {
+			by[rel] = &plan.Ends{Relation: g.Relation(rel)}
+			order = append(order, rel)
 		}
-		by[l.rel].From, by[l.rel].To = append(by[l.rel].From, from), append(by[l.rel].To, to)
+		by[rel].From, by[rel].To = append(by[rel].From, from), append(by[rel].To, to)
 	}
 	out := make([]plan.Ends, 0, len(order))
 	for _, rel := range order {
