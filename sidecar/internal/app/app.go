@@ -205,7 +205,9 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 		learning.Altered()
 	}
 	var wrote func()
+	var keeps httpfront.Keeper = p
 	if cache != nil {
+		keeps = keeper{p, cache}
 		watch(metrics, cache)
 		wrote = cache.Wrote
 		schema := altered
@@ -213,11 +215,11 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	}
 	ranker := counted{p, metrics}
 	s.push("HTTP front", drainTime, serveHTTP(httpL, encryption, httpfront.New(httpfront.Options{
-		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: p, Feedback: learning, Evolution: evolving, Console: console.New(httpfront.ConsoleAt), Metrics: metrics, AdminNetworks: networks, AdminToken: cfg.Access.Token, QueryBytes: cfg.Limit.QueryBytes,
+		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: keeps, Feedback: learning, Evolution: evolving, Console: console.New(httpfront.ConsoleAt), Metrics: metrics, AdminNetworks: networks, AdminToken: cfg.Access.Token, QueryBytes: cfg.Limit.QueryBytes,
 		Version: o.Version, Altered: altered, Wrote: wrote, Log: o.Log,
 	}), o.Log, failed))
 	s.push("gRPC front", drainTime, serveGRPC(grpcL, grpcfront.New(grpcfront.Options{
-		Alpha: client.Conn(), Server: encrypted(encryption), Ranker: ranker, Keeper: p, Metrics: metrics, AdminNetworks: networks,
+		Alpha: client.Conn(), Server: encrypted(encryption), Ranker: ranker, Keeper: keeps, Metrics: metrics, AdminNetworks: networks,
 		Altered: altered, Wrote: wrote, Log: o.Log,
 	}), failed))
 	return nil

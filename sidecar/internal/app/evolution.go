@@ -38,7 +38,7 @@ func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Ca
 		},
 	}
 	if cache != nil {
-		o.Changed = cache.Changed
+		o.Changed = cache.Written
 	}
 	if model != nil {
 		o.Labeler = llm.NewLabeler(model)

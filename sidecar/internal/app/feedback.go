@@ -38,7 +38,7 @@ func newFeedback(cfg config.Config, client *dgraph.Client, ids *token.Signer, ca
 		o.Evaluators["llm"] = llm.NewEvaluator(model)
 	}
 	if cache != nil {
-		o.Changed = cache.Changed
+		o.Changed = cache.Written
 	}
 	for i, text := range f.Secrets {
 		secret, err := feedback.ParseSecret(text)

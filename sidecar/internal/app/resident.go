@@ -1,10 +1,12 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/mutation"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
@@ -48,6 +50,24 @@ func (g residentGraph) Corrected(edges []graph.Step) proxy.ResidentGraph {
 		facts[e.Triplet] = graphcache.Fact{Score: e.Score, Here: !e.Hidden}
 	}
 	return residentGraph{g.Graph.Corrected(facts)}
+}
+
+// keeper tells the cache which edges a call sets, before it does.
+type keeper struct {
+	*proxy.Proxy
+	cache *graphcache.Cache
+}
+
+// Learned is proxy.Learned.
+func (k keeper) Learned(ctx context.Context, c graph.Call, edges []mutation.Edge) (mutation.Learned, graph.Txn, error) {
+	var known []graph.Triplet
+	for _, e := range edges {
+		if e.Subject.UID != 0 && e.Object.UID != 0 {
+			known = append(known, graph.Triplet{Head: e.Subject.UID, Predicate: e.Predicate, Object: e.Object.UID})
+		}
+	}
+	k.cache.Writing(known)
+	return k.Proxy.Learned(ctx, c, edges)
 }
 
 // watch shows the cache in the metrics.

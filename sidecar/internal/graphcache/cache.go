@@ -26,7 +26,7 @@ type Options struct {
 }
 
 // Cache keeps the graph of one namespace. Its methods are safe for concurrent use; none of
-// them waits for the cluster.
+// them but Graph waits.
 type Cache struct {
 	Options
 	current atomic.Pointer[Graph] // nil: none, ask the cluster
@@ -35,10 +35,16 @@ type Cache struct {
 	read    atomic.Int64          // of them, those that current has in any case
 	quick   atomic.Bool           // the whole graph is read within quickFill
 	wake    chan struct{}
+	filling atomic.Bool   // nobody applies single changes now
 	fast    time.Duration // what counts as quick
+	settles time.Duration // the longest that Graph waits
 
 	mu      sync.Mutex
 	pending *dirty
+	writing map[graph.Triplet]time.Time // edges of calls through us, and when they passed by
+	owed    uint64                      // calls after which such edges are to be read
+	paid    uint64                      // of them, those that current has
+	settled chan struct{}               // closed, and made anew, when paid grows
 	status  Status
 }
 
@@ -64,16 +70,57 @@ type Status struct {
 
 // New makes a Cache that is empty until Run has filled it.
 func New(o Options) *Cache {
-	return &Cache{Options: o, wake: make(chan struct{}, 1), fast: quickFill, pending: newDirty(), status: Status{State: Filling}}
+	return &Cache{Options: o, wake: make(chan struct{}, 1), fast: quickFill, settles: settleWithin, pending: newDirty(),
+		writing: map[graph.Triplet]time.Time{}, settled: make(chan struct{}), status: Status{State: Filling}}
 }
 
-// Graph is the newest state of a namespace's graph; false where there is none to go by.
+// Graph is the newest state of a namespace's graph; false where there is none to go by. It
+// waits, settleWithin at most, until the graph has the edges that passed by us before.
 func (c *Cache) Graph(namespace uint64) (*Graph, bool) {
 	g := c.current.Load()
 	if g == nil || namespace != c.Namespace || c.quick.Load() && c.read.Load() != c.wrote.Load() {
 		return nil, false
 	}
-	return g, true
+	if c.settle() {
+		g = c.current.Load()
+	}
+	return g, g != nil
+}
+
+// settle waits for what is owed now; false where nothing was.
+func (c *Cache) settle() bool {
+	c.mu.Lock()
+	owed, paid, settled := c.owed, c.paid, c.settled
+	c.mu.Unlock()
+	if paid >= owed || c.filling.Load() {
+		return false
+	}
+	late := time.NewTimer(c.settles)
+	defer late.Stop()
+	for paid < owed {
+		select {
+		case <-settled:
+		case <-late.C:
+			return true
+		}
+		c.mu.Lock()
+		paid, settled = c.paid, c.settled
+		c.mu.Unlock()
+	}
+	return true
+}
+
+// Writing tells edges that a call through us sets, before it does; after it comes Wrote. The call may
+// only commit later, so the edges are read after each Wrote for keepWriting.
+func (c *Cache) Writing(edges []graph.Triplet) {
+	now := c.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range edges {
+		if len(c.writing) < mostWriting {
+			c.writing[t] = now
+		}
+	}
 }
 
 // Changed tells edges that may be other than the graph has them; they are read soon.
@@ -86,11 +133,25 @@ func (c *Cache) Changed(edges []graph.Triplet) {
 	c.poke()
 }
 
+// Written tells edges that this process has committed.
+func (c *Cache) Written(edges []graph.Triplet) {
+	c.Changed(edges)
+	c.mu.Lock()
+	c.owed++
+	c.mu.Unlock()
+	c.poke()
+}
+
 // Wrote tells that something was committed that isn't known edge by edge. A graph that is
 // read within quickFill is not used until it has been read again.
 func (c *Cache) Wrote() {
 	c.last.Store(c.Now().UnixNano())
 	c.wrote.Add(1)
+	c.mu.Lock()
+	if len(c.writing) > 0 {
+		c.owed++
+	}
+	c.mu.Unlock()
 	c.poke()
 }
 
@@ -126,6 +187,13 @@ func (c *Cache) set(s State, edges int) {
 	defer c.mu.Unlock()
 	c.status.State, c.status.Edges = s, edges
 }
+
+// Bounds of what is kept of calls through us.
+const (
+	settleWithin = 100 * time.Millisecond
+	keepWriting  = 30 * time.Second
+	mostWriting  = 4000 // edges; further ones are found as everybody else's are
+)
 
 // Times of the keeper.
 const (
@@ -191,7 +259,12 @@ type keeper struct {
 // fill reads the graph while the one before it is still used.
 func (k *keeper) fill(ctx context.Context) error {
 	k.began = k.Now()
+	k.filling.Store(true)
+	defer k.filling.Store(false)
 	writes := k.wrote.Load()
+	k.mu.Lock()
+	owed := k.owed
+	k.mu.Unlock()
 	if k.Feed != nil {
 		if err := k.Feed.Skip(); err != nil {
 			return err
@@ -227,6 +300,7 @@ func (k *keeper) fill(ctx context.Context) error {
 	first := k.current.Swap(g) == nil
 	k.quick.Store(k.took < k.fast)
 	k.read.Store(writes)
+	k.pay(owed)
 	k.set(Resident, g.Edges())
 	level := slog.LevelDebug
 	if first || k.took > time.Second {
@@ -255,7 +329,7 @@ func (k *keeper) follow(ctx context.Context) error {
 
 func (k *keeper) step(ctx context.Context) error {
 	began := k.Now()
-	d, err := k.heard()
+	d, owed, err := k.heard()
 	if err != nil {
 		return err
 	}
@@ -282,27 +356,49 @@ func (k *keeper) step(ctx context.Context) error {
 	next := *g
 	next.asOf = k.asOf(began)
 	k.current.Store(&next)
+	k.pay(owed)
 	return nil
 }
 
-// heard gathers what is dirty, from the feed and from ourselves.
-func (k *keeper) heard() (*dirty, error) {
+// pay lets go whoever waits for the edges of the first calls.
+func (c *Cache) pay(owed uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if owed > c.paid {
+		c.paid = owed
+		close(c.settled)
+		c.settled = make(chan struct{})
+	}
+}
+
+// heard gathers what is dirty, from the feed and from ourselves, and tells how many of the
+// calls that are owed for are in it.
+func (k *keeper) heard() (*dirty, uint64, error) {
 	k.mu.Lock()
-	d := k.pending
+	d, owed := k.pending, k.owed
 	k.pending = newDirty()
+	if owed > k.paid {
+		old := k.Now().Add(-keepWriting)
+		for t, passed := range k.writing {
+			d.triplets[t] = true
+			if passed.Before(old) {
+				delete(k.writing, t)
+			}
+		}
+	}
 	k.mu.Unlock()
 	if k.Feed == nil {
-		return d, nil
+		return d, owed, nil
 	}
 	events, err := k.Feed.Next()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	g := k.current.Load()
 	for _, e := range events {
 		k.hear(g, e, d)
 	}
-	return d, nil
+	return d, owed, nil
 }
 
 // hear puts an event down to what it makes dirty.
