@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,13 +20,16 @@ func (c *command) loadCommand() *cobra.Command {
 	opts := load.Options{Now: time.Now, Stdin: c.In}
 	var format string
 	var quiet bool
+	var offline app.EngineOptions
 	cmd := &cobra.Command{
 		Use: "load FILE...", Short: "Load triplets: TSV, CSV, JSONL, N-Triples or N-Quads, gzipped or not; - is standard input",
 		Long: "Each line of a TSV or CSV file is head, relation, object; a JSONL line has these as keys.\n" +
 			"A relation becomes a predicate, its text is kept. What the cluster has already is left\n" +
 			"alone, so loading a file twice changes nothing, and a load that was cut off is completed\n" +
-			"by running it again. Lines that can't be read are counted and passed over.",
-		Example: "  dgraph-evorag load films.tsv people.nq.gz",
+			"by running it again. Lines that can't be read are counted and passed over.\n\n" +
+			"With --offline the files become the data of a new private engine, by dgraph bulk: several\n" +
+			"times faster for a million triplets. dgraph-evorag up --data continues there.",
+		Example: "  dgraph-evorag load films.tsv people.nq.gz\n  dgraph-evorag load --offline ./evorag-data freebase.tsv.gz",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("no file is given; name one, or - for standard input"), cmd.CommandPath()}
@@ -46,12 +50,18 @@ func (c *command) loadCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			opts.Files = args
+			if offline.DataDir != "" {
+				if offline.Bin == "" {
+					offline.Bin = c.Env("DGRAPH_BIN")
+				}
+				return c.loadOffline(cmd.Context(), offline, opts, quiet)
+			}
 			client, err := app.Dial(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			opts.Files = args
 			show := newProgress(c.Err, quiet)
 			report, err := load.Run(cmd.Context(), client, opts, show.tell)
 			show.end()
@@ -68,7 +78,22 @@ func (c *command) loadCommand() *cobra.Command {
 	f.IntVar(&opts.Batch, "batch", 0, "edges in one transaction (default 2000)")
 	f.IntVar(&opts.Workers, "workers", 0, "transactions at once (default 4)")
 	f.BoolVar(&quiet, "quiet", false, "no progress lines")
+	f.StringVar(&offline.DataDir, "offline", "", "`folder` of a new private engine to fill, instead of a running cluster")
+	f.StringVar(&offline.Bin, "dgraph-bin", "", "with --offline: dgraph `binary` (default: DGRAPH_BIN, bin/dgraph, beside this program, or on PATH)")
 	return cmd
+}
+
+// loadOffline turns the files into the data of an engine that is started later.
+func (c *command) loadOffline(ctx context.Context, e app.EngineOptions, opts load.Options, quiet bool) error {
+	if opts.DryRun {
+		return errors.New("--dry-run asks the running cluster; leave --offline out")
+	}
+	show := newProgress(c.Err, quiet)
+	e.Progress = func(line string) { show.line(func() string { return line }) }
+	report, err := app.LoadOffline(ctx, e, opts, show.tell)
+	show.end()
+	printReport(c.Out, report, false)
+	return err
 }
 
 func readable(name string) error {

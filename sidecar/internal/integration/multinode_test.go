@@ -137,8 +137,14 @@ func TestTwoGroupsAndTwoReplicas(t *testing.T) {
 	}
 
 	write(one.HTTP, `{ set {
-		_:alien <name> "Alien" . _:scott <name> "Ridley Scott" . _:town <name> "South Shields" . _:studio <name> "Brandywine" .
-		_:alien <directed_by> _:scott (since=1979) . _:scott <born_in> _:town (evorag.score=180.0) . _:alien <produced_by> _:studio . } }`)
+		_:alien <name> "Alien" .
+		_:scott <name> "Ridley Scott" .
+		_:town <name> "South Shields" .
+		_:studio <name> "Brandywine" .
+		_:alien <directed_by> _:scott (since=1979) .
+		_:scott <born_in> _:town (evorag.score=180.0) .
+		_:alien <produced_by> _:studio .
+	} }`)
 	r := agree("South Shields")
 	path := r.Results[0].Instances[0]
 	require.Equal(t, []string{"directed_by", "born_in"}, r.Results[0].Metapath, "a path through both groups")
