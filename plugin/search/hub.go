@@ -41,6 +41,9 @@ type hub struct {
 	buckets []uint32     // where each begins in order, and the end
 	sorted  int          // buckets
 	ready   atomic.Int64 // steps that are in order
+
+	met   sync.Once
+	meets []Buckets // by number of step: the relations of the node that it leads to; nil: not known
 }
 
 // ranked is a step with its scores.
@@ -108,6 +111,22 @@ func (h *hub) sort(n int) {
 		h.sorted++
 		h.ready.Store(int64(h.buckets[h.sorted]))
 	}
+}
+
+// leads tells whether a path may go on under a relation after the n-th step, which at has given.
+// Asked for every bundle that is filled through the hub, it keeps what the nodes say in one place.
+func (h *hub) leads(n int, r Rel) bool {
+	h.met.Do(func() {
+		local, ok := h.scorer.(LocalScorer)
+		if !ok {
+			return
+		}
+		h.meets = make([]Buckets, len(h.steps))
+		for i, s := range h.steps {
+			h.meets[i] = local.Relations(s.To)
+		}
+	})
+	return h.meets == nil || h.meets[h.order[n]]&BucketOf(r) != 0
 }
 
 // perBucket is how many steps a bucket holds on average.
@@ -206,7 +225,7 @@ func (s *search) resume(number int32) bool {
 			s.frontier.push(promise{bound: bound, prefix: number, stream: true})
 			return true
 		}
-		if s.visited(st.id, next.step.To) {
+		if s.only != nil && !st.hub.leads(st.next, s.only[t.hops]) || s.visited(st.id, next.step.To) {
 			continue
 		}
 		if s.work.Edges >= s.limit.Edges || (s.work.Edges&1023 == 1023 && s.ctx.Err() != nil) {

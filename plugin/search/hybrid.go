@@ -110,6 +110,15 @@ func (h *Hybrid) Bound(from Node, r Rel) float64 {
 	return rank.P(h.Alpha, h.Relevance.Bound(uint32(from), uint32(r)), h.shifted(sc, r))
 }
 
+// Relations holds the relations that can be walked from a node; all, where that isn't known.
+func (h *Hybrid) Relations(n Node) Buckets {
+	if h.local == nil {
+		return ^Buckets(0)
+	}
+	relations, _ := h.local.At(n)
+	return relations
+}
+
 // BoundOf is at least every P of the relation.
 func (h *Hybrid) BoundOf(r Rel) float64 {
 	return min(h.max, rank.P(h.Alpha, h.Relevance.BoundOf(uint32(r)), h.shifted(h.Contribution.MaxSc(r), r)))

@@ -90,6 +90,17 @@ func (w *world) BoundOf(r search.Rel) float64 {
 	return best
 }
 
+func (w *world) Relations(n search.Node) search.Buckets {
+	if w.loose {
+		return ^search.Buckets(0)
+	}
+	var of search.Buckets
+	for _, s := range w.steps[n] {
+		of |= search.BucketOf(s.Rel)
+	}
+	return of
+}
+
 func (w *world) Max() float64 {
 	if w.loose {
 		return 1

@@ -59,6 +59,13 @@ type RelScorer interface {
 	BoundOf(r Rel) float64
 }
 
+// LocalScorer is a Scorer that knows more, likewise.
+type LocalScorer interface {
+	Scorer
+	// Relations holds the relations that can be walked from a node.
+	Relations(n Node) Buckets
+}
+
 // Rule says which paths are candidates.
 type Rule uint8
 

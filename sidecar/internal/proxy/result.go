@@ -18,7 +18,9 @@ type instance struct {
 
 func (in *instance) add(s graph.Step, label string, to graph.Node, sr float64) {
 	in.nodes = append(in.nodes, to)
-	in.terms = append(in.terms, rank.Term{Sr: sr, Sc: s.Sc()})
+	if in.explain {
+		in.terms = append(in.terms, rank.Term{Sr: sr, Sc: s.Sc()})
+	}
 	in.steps = append(in.steps, graph.ScoredTriplet{
 		Triplet: s.Triplet, Label: label, Inverse: s.Inverse,
 		Score: s.Score, Sr: sr, Sc: s.Sc(), P: rank.P(in.alpha, sr, s.Sc()),

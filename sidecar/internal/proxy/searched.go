@@ -154,7 +154,10 @@ func (q *query) bundle(b *plan.Block, g Graph, relevance search.Relevance, start
 		r.Metapath = append(r.Metapath, g.Relation(rel).String())
 	}
 	for _, p := range found.Paths {
-		in := instance{explain: b.Explain, alpha: b.Alpha, z: p.Z, start: r.Start}
+		in := instance{
+			explain: b.Explain, alpha: b.Alpha, z: p.Z, start: r.Start,
+			nodes: make([]graph.Node, 0, len(p.Steps)), steps: make([]graph.ScoredTriplet, 0, len(p.Steps)),
+		}
 		from := first
 		for _, st := range p.Steps {
 			sr := relevance.Sr(uint32(from), uint32(st.Rel), uint32(st.To), st.Edge)
