@@ -67,9 +67,6 @@ func (o *Offline) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) 
 
 type offlineTx struct{ *Offline }
 
-// StartTS is none.
-func (offlineTx) StartTS() uint64 { return 0 }
-
 // Query finds nothing.
 func (tx offlineTx) Query(ctx context.Context, text string, vars map[string]string) ([]byte, error) {
 	return tx.Read(ctx, text, vars)
@@ -102,4 +99,12 @@ func (tx offlineTx) Set(_ context.Context, nquads []byte) (map[string]graph.UID,
 // Delete is nothing that a load does.
 func (tx offlineTx) Delete(context.Context, []byte) error {
 	return errors.New("nothing can be deleted from a cluster that is only being written")
+}
+
+// Commit is Set; there is nothing to delete.
+func (tx offlineTx) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
+	if len(deletes) > 0 {
+		return nil, tx.Delete(ctx, deletes)
+	}
+	return tx.Set(ctx, sets)
 }
