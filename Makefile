@@ -81,8 +81,9 @@ bench: engine ## Every bar with its baseline in the same run, as a table; fails 
 bench-growth: engine ## Times and memory from 10^4 to 10^6 triplets, 1 to 4 hops, 1 to 32 callers
 	@$(GO_BENCH) -bench '^BenchmarkGrowth$$' ./sidecar/internal/proxy/
 
-chaos: engine ## 10,000 ratings while sidecar and alpha are killed; CHAOS=N for another number
+chaos: engine ## 10,000 ratings while sidecar and alpha are killed, 100 rounds of runs that are; CHAOS=N for another number
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) EVORAG_CHAOS=$(CHAOS) go test -count=1 -v -timeout 60m -run 'TestChaos' ./sidecar/internal/feedback/
+	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) EVORAG_CHAOS=$(CHAOS) go test -count=1 -v -timeout 60m -run 'TestChaos|Killed|Death|Lease|Meanwhile|Users' ./sidecar/internal/evolution/
 
 recall: engine ## Share of gold answers among ten results, on the question sets in EVORAG_DATA
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -count=1 -timeout 60m -v -run 'Recall' ./plugin/... ./sidecar/internal/proxy/

@@ -67,6 +67,29 @@ type Instance struct {
 	Parts    map[string]Float `json:"parts,omitempty"` // named parts of z, with explain: true
 }
 
+// Path is the instance's steps.
+func (in Instance) Path() Path {
+	var p Path
+	if len(in.Nodes) > 0 {
+		p.Start = in.Nodes[0].UID
+	}
+	for _, t := range in.Triplets {
+		p.Steps = append(p.Steps, Step{Triplet: t.Triplet, Inverse: t.Inverse, Contribution: Contribution{Score: t.Score}})
+	}
+	return p
+}
+
+// Paths are those of all results' instances.
+func (r Retrieval) Paths() []Path {
+	var out []Path
+	for _, result := range r.Results {
+		for _, in := range result.Instances {
+			out = append(out, in.Path())
+		}
+	}
+	return out
+}
+
 // ScoredTriplet is a triplet as it stood when it was ranked, equation (2).
 type ScoredTriplet struct {
 	Triplet

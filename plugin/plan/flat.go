@@ -10,7 +10,7 @@ import (
 )
 
 // relations chooses what a Search block may follow: via, else the uid predicates that a
-// @recurse block lists, else every relation of the caller's schema.
+// @recurse block lists and shortcuts, else every relation of the caller's schema.
 func relations(b *builder, blk *Block) error {
 	if blk.Form != Search {
 		return nil
@@ -31,6 +31,9 @@ func relations(b *builder, blk *Block) error {
 		}
 		if given == nil {
 			return b.query.ErrorAt(d.Span.Start, "the block lists no uid predicate to follow; add one, or leave @recurse out to follow all")
+		}
+		if slices.Contains(b.schema.PathPredicates(), graph.ShortcutPredicate) {
+			given = append(given, graph.ShortcutPredicate)
 		}
 	}
 	if given == nil {

@@ -175,7 +175,7 @@ fragment f { title age }`, map[string]string{"$q": "who?"})
 
 	r := p.Blocks[2]
 	require.Equal(t, 3, r.Hops)
-	require.Equal(t, []graph.Relation{{Predicate: "boss"}}, r.Via)
+	require.Equal(t, []graph.Relation{{Predicate: "boss"}, {Predicate: graph.ShortcutPredicate}}, r.Via)
 	require.Equal(t, "name", r.Values)
 }
 

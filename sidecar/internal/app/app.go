@@ -193,7 +193,13 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	}
 	learning.Resolve = p.Named
 	s.push("feedback", drainTime, background(learning.Run))
-	evolving, err := s.evolution(ctx, cfg, client, cache, model, metrics, o.Log)
+	own := evolving{Client: client, cache: cache}
+	if cfg.Evolution.Gate == "on" {
+		if own.praised, err = praised(learning, p, client); err != nil {
+			return err
+		}
+	}
+	runners, err := s.evolution(ctx, cfg, own, model, metrics, o.Log)
 	if err != nil {
 		return err
 	}
@@ -215,7 +221,7 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	}
 	ranker := counted{p, metrics}
 	s.push("HTTP front", drainTime, serveHTTP(httpL, encryption, httpfront.New(httpfront.Options{
-		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: keeps, Feedback: learning, Evolution: evolving, Console: console.New(httpfront.ConsoleAt), Metrics: metrics, AdminNetworks: networks, AdminToken: cfg.Access.Token, QueryBytes: cfg.Limit.QueryBytes,
+		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: keeps, Feedback: learning, Evolution: runners, Console: console.New(httpfront.ConsoleAt), Metrics: metrics, AdminNetworks: networks, AdminToken: cfg.Access.Token, QueryBytes: cfg.Limit.QueryBytes,
 		Version: o.Version, Altered: altered, Wrote: wrote, Log: o.Log,
 	}), o.Log, failed))
 	s.push("gRPC front", drainTime, serveGRPC(grpcL, grpcfront.New(grpcfront.Options{

@@ -19,9 +19,15 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
 
-// newEvolution is what evolves the graph behind client, as this process. cache and model may
-// be nil.
-func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
+// evolving is a namespace that evolves, with what hears of it: both may be nil.
+type evolving struct {
+	*dgraph.Client
+	cache   *graphcache.Cache
+	praised func(context.Context, int) ([]evolution.Praised, error)
+}
+
+// newEvolution is what evolves the graph of n, as this process. model may be nil.
+func newEvolution(cfg config.Config, n evolving, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
 	e := cfg.Evolution
 	rules := evolve.DefaultRules()
 	rules.All, rules.MinTouched = e.Statistics == "all", e.MinTouched
@@ -29,16 +35,16 @@ func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Ca
 	rules.MaxShortcuts, rules.MaxHidden = e.MaxShortcuts, e.MaxHidden
 	rules.Runs, rules.Decay, rules.Hysteresis, rules.Explore = e.Runs, e.Decay, e.Hysteresis, e.Explore
 	o := evolution.Options{
-		Cluster: client, Namespace: client.Namespace(), Rules: rules, Names: cfg.Names, Holder: holder(), Now: time.Now, NewID: runID,
-		Batch: evolution.DefaultBatch, KeepUndo: e.KeepUndo, KeepRuns: e.KeepRuns, Log: log,
+		Cluster: n.Client, Namespace: n.Namespace(), Rules: rules, Names: cfg.Names, Holder: holder(), Now: time.Now, NewID: runID,
+		Praised: n.praised, Batch: evolution.DefaultBatch, KeepUndo: e.KeepUndo, KeepRuns: e.KeepRuns, Log: log,
 		Observe: func(outcome string, c evolution.Counts, took time.Duration) {
 			m.Evolution(outcome, map[string]int{
 				"shortcuts": c.Shortcuts, "removed": c.Removed, "hidden": c.Hidden, "shown": c.Shown, "counted": c.Counted, "dropped": c.Dropped,
 			}, took)
 		},
 	}
-	if cache != nil {
-		o.Changed = cache.Written
+	if n.cache != nil {
+		o.Changed = n.cache.Written
 	}
 	if model != nil {
 		o.Labeler = llm.NewLabeler(model)
@@ -46,16 +52,16 @@ func newEvolution(cfg config.Config, client *dgraph.Client, cache *graphcache.Ca
 	return evolution.New(o)
 }
 
-// evolution starts the schedules of all namespaces that evolve, the sidecar's own first. cache,
-// of the own, and model may be nil.
-func (s *stack) evolution(ctx context.Context, cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (evolution.Runners, error) {
-	own, err := s.scheduled(cfg, client, cache, model, m, log)
+// evolution starts the schedules of all namespaces that evolve, the sidecar's own first. model
+// may be nil.
+func (s *stack) evolution(ctx context.Context, cfg config.Config, own evolving, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (evolution.Runners, error) {
+	first, err := s.scheduled(cfg, own, model, m, log)
 	if err != nil {
 		return nil, err
 	}
-	all := evolution.Runners{own}
+	all := evolution.Runners{first}
 	for i, n := range cfg.Evolution.Namespaces {
-		if n.Namespace == client.Namespace() {
+		if n.Namespace == own.Namespace() {
 			return nil, fmt.Errorf("evolution.namespaces[%d]: namespace %d is the sidecar's own, which evolves anyway; leave it out", i, n.Namespace)
 		}
 		r, err := s.elsewhere(ctx, cfg, n, model, m, log.With("namespace", n.Namespace))
@@ -83,12 +89,12 @@ func (s *stack) elsewhere(ctx context.Context, cfg config.Config, n config.Evolv
 	guard := migrate.NewGuard(migrator, log)
 	s.guards = append(s.guards, guard)
 	s.push(fmt.Sprintf("guard of namespace %d", n.Namespace), drainTime, background(guard.Run))
-	return s.scheduled(cfg, client, nil, model, m, log)
+	return s.scheduled(cfg, evolving{Client: client}, model, m, log)
 }
 
 // scheduled starts one namespace's schedule.
-func (s *stack) scheduled(cfg config.Config, client *dgraph.Client, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
-	r, err := newEvolution(cfg, client, cache, model, m, log)
+func (s *stack) scheduled(cfg config.Config, n evolving, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*evolution.Runner, error) {
+	r, err := newEvolution(cfg, n, model, m, log)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func (c *labCluster) Reset(ctx context.Context) error {
 	}
 	defer client.Close()
 	metrics := telemetry.New(c.lab.Version)
-	runner, err := newEvolution(cfg, client, nil, nil, metrics, c.lab.Log)
+	runner, err := newEvolution(cfg, evolving{Client: client}, nil, metrics, c.lab.Log)
 	if err != nil {
 		return err
 	}

@@ -192,6 +192,9 @@ func printRun(out io.Writer, r evolution.Run) {
 	if r.Note != "" {
 		fmt.Fprintln(out, r.Note)
 	}
+	if g := r.Gate; g != nil {
+		fmt.Fprintf(out, "of the paths that earned %d held-out good ratings %.1f%% were retrieved before, %.1f%% after\n", g.Ratings, 100*g.Before, 100*g.After)
+	}
 	for _, c := range r.Changes {
 		fmt.Fprintln(out, changeLine(r, c))
 		if c.Kind == evolution.NewShortcut {

@@ -96,6 +96,9 @@ func (c *command) applied(ctx context.Context, server, id string) error {
 		case "superseded":
 			fmt.Fprintln(c.Out, "superseded by a newer rating of the same rater")
 			return nil
+		case "held":
+			fmt.Fprintln(c.Out, "kept to check evolution with (evolution.gate); nothing is learned from it")
+			return nil
 		case "void":
 			return fmt.Errorf("the rating has no effect: %s", now.Reason)
 		}

@@ -29,6 +29,9 @@ type Evolution struct {
 	Hysteresis   float64 `yaml:"hysteresis"`    // raw points above the threshold at which it shows again, below 5
 	Explore      float64 `yaml:"explore"`       // share of hidden edges that one run shows on trial, 0..1
 
+	Gate    string  `yaml:"gate"`     // on: a run stands only if held-out good answers are still retrieved; off
+	HeldOut float64 `yaml:"held_out"` // with the gate: share of retrievals whose ratings are not learned from, 0.01..0.5
+
 	KeepUndo time.Duration `yaml:"keep_undo"` // how long a run can be undone; 0s: always
 	KeepRuns time.Duration `yaml:"keep_runs"` // how long runs that can't be undone are on record; 0s: always
 }
@@ -62,7 +65,7 @@ func defaultEvolution() Evolution {
 		Schedule: "0 3 * * *", TimeZone: "UTC", Namespaces: []EvolvingNamespace{},
 		Statistics: "touched", MinTouched: 30, Hops: 3, Path: "all", Nested: "off", MaxShortcuts: 1000, MaxHidden: 1000,
 		Runs: 3, Decay: 0.1, Hysteresis: 3, Explore: 0.02,
-		KeepUndo: 90 * 24 * time.Hour, KeepRuns: 365 * 24 * time.Hour,
+		Gate: "off", HeldOut: 0.1, KeepUndo: 90 * 24 * time.Hour, KeepRuns: 365 * 24 * time.Hour,
 	}
 }
 
@@ -113,6 +116,7 @@ func (e Evolution) verify(bad func(field string, value any, write string), withi
 		{"evolution.statistics", e.Statistics, "touched", "all"},
 		{"evolution.path", e.Path, "all", "average"},
 		{"evolution.nested", e.Nested, "on", "off"},
+		{"evolution.gate", e.Gate, "on", "off"},
 	} {
 		if word.value != word.one && word.value != word.other {
 			bad(word.field, word.value, word.one+" or "+word.other)
@@ -130,6 +134,9 @@ func (e Evolution) verify(bad func(field string, value any, write string), withi
 		if !(share.value >= 0 && share.value <= 1) {
 			bad(share.field, share.value, "a number from 0 to 1")
 		}
+	}
+	if !(e.HeldOut >= 0.01 && e.HeldOut <= 0.5) {
+		bad("evolution.held_out", e.HeldOut, "a number from 0.01 to 0.5")
 	}
 	for _, keep := range []struct {
 		field string

@@ -21,6 +21,8 @@ func TestBadSettingsOfEvolutionAreNamed(t *testing.T) {
 		"a share above one":             {"explore", "1.5", "write a number from 0 to 1"},
 		"hysteresis that never ends":    {"hysteresis", "5", "write a number from 0 to below 5"},
 		"a path that is judged somehow": {"path", "most", "write all or average"},
+		"a gate that is ajar":           {"gate", "ajar", "write on or off"},
+		"nothing held out":              {"held_out", "0", "write a number from 0.01 to 0.5"},
 		"a time that is below nothing":  {"keep_undo", "-1h", "write a duration"},
 	} {
 		t.Run(name, func(t *testing.T) {

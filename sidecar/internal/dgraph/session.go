@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
 
 // session is the engine as the sidecar itself: it logs in when a user is configured, and
@@ -62,6 +64,16 @@ func authenticated[T any](ctx context.Context, s *session, send func(context.Con
 		return none, err
 	}
 	return send(s.context(ctx, token))
+}
+
+// Credentials are the sidecar's own, for calls in which it stands for a caller; empty without
+// access control.
+func (c *Client) Credentials(ctx context.Context) (graph.Credentials, error) {
+	token, err := c.self.token(ctx, "")
+	if err != nil || token == "" {
+		return graph.Credentials{}, err
+	}
+	return graph.Credentials{"accessjwt": {token}}, nil
 }
 
 func (s *session) context(ctx context.Context, token string) context.Context {

@@ -22,10 +22,10 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/scale"
 )
 
-// BenchmarkEvolution evolves graphs that grow while what feedback has touched stays the same,
-// 30,000 triplets: up to 1,000,000 (EVORAG_BENCH_EDGES for another number). It prints what a
-// run costs, and fails where deciding takes more than 5 s or writing 5,000 shortcuts more
-// than 60 s.
+// BenchmarkEvolution evolves graphs that grow while what feedback has touched stays the same, up
+// to 1,000,000 triplets (EVORAG_BENCH_EDGES for another number), and graphs of that size of
+// which feedback has touched more and more, up to 30,000. It prints what a run costs, and
+// fails where deciding takes more than 5 s or writing 5,000 shortcuts more than 60 s.
 func BenchmarkEvolution(b *testing.B) {
 	most := 1_000_000
 	if s := os.Getenv("EVORAG_BENCH_EDGES"); s != "" {
@@ -33,11 +33,13 @@ func BenchmarkEvolution(b *testing.B) {
 		require.NoError(b, err)
 		most = n
 	}
-	const touched = 30_000
 	var table []string
-	for _, edges := range []int{max(most/10, touched), most} {
-		b.Run(fmt.Sprintf("edges=%d", edges), func(b *testing.B) {
-			client := touchedGraph(b, edges, touched)
+	for _, g := range []struct{ edges, touched int }{
+		{most / 100, 3_000}, {most / 10, 3_000}, {most, 3_000}, {most, 30_000},
+	} {
+		edges := max(g.edges, g.touched)
+		b.Run(fmt.Sprintf("edges=%d/touched=%d", edges, g.touched), func(b *testing.B) {
+			client := touchedGraph(b, edges, g.touched)
 			rules := evolve.DefaultRules()
 			rules.MaxShortcuts, rules.Explore = 5_000, 0
 			r, err := evolution.New(evolution.Options{
@@ -82,7 +84,7 @@ func BenchmarkEvolution(b *testing.B) {
 // touchedGraph is a cluster with that many triplets, of which feedback has touched some.
 func touchedGraph(b *testing.B, edges, touched int) *dgraph.Client {
 	b.Helper()
-	g, err := scale.New(scale.Options{Nodes: edges / 5, Edges: edges, Predicates: 100, Scored: float64(touched) / float64(edges), Hub: edges / 100, Seed: 1})
+	g, err := scale.New(scale.Options{Nodes: edges / 5, Edges: edges, Predicates: 100, Scored: float64(touched) / float64(edges), Hub: max(edges/100, 1), Seed: 1})
 	require.NoError(b, err)
 	dir := b.TempDir()
 	write := func(name string, fill func(*bufio.Writer)) string {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/evorag/dgraph-evorag/plugin/evolve"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
@@ -29,6 +27,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if alpha := os.Getenv(childAlpha); alpha != "" { // a process that a test has started
+		if err := childMain(alpha); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	enginetest.Main(m, func() error { return goleak.Find() })
 }
 
@@ -121,14 +126,9 @@ func fill(t *testing.T, eng *enginetest.Engine) *cluster {
 
 // options are a runner's that judges from the first triplet on and tries nothing out.
 func (c *cluster) options() evolution.Options {
-	rules := evolve.DefaultRules()
-	rules.MinTouched, rules.Explore, rules.Runs = 5, 0, 2
-	ahead := c.ahead
-	return evolution.Options{
-		Cluster: c.Client, Rules: rules, Names: []string{"name"}, Holder: "test", Batch: 2,
-		Now: func() time.Time { return time.Now().Add(ahead) }, Log: slog.New(slog.DiscardHandler),
-		NewID: func() string { c.runs++; return fmt.Sprintf("run-%d", c.runs) },
-	}
+	o := filmOptions(c.Client, c.ahead)
+	o.NewID = func() string { c.runs++; return fmt.Sprintf("run-%d", c.runs) }
+	return o
 }
 
 func (c *cluster) runner(t *testing.T, change ...func(*evolution.Options)) *evolution.Runner {

@@ -58,12 +58,12 @@ func (m *mortal) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) e
 }
 
 // killed runs work in a process that dies at its n-th transaction; false where it had fewer.
-func (c *cluster) killed(t *testing.T, n int, after bool, work func(context.Context, *evolution.Runner) error) bool {
+func (c *cluster) killed(t *testing.T, n int, after bool, work func(context.Context, *evolution.Runner) error, change ...func(*evolution.Options)) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	m := &mortal{Client: c.Client, end: cancel, at: n, after: after}
-	err := work(ctx, c.runner(t, func(o *evolution.Options) { o.Cluster = m }))
+	err := work(ctx, c.runner(t, append(change, func(o *evolution.Options) { o.Cluster = m })...))
 	if m.number < n {
 		require.NoError(t, err)
 		return false

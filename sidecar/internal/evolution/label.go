@@ -20,7 +20,8 @@ const (
 )
 
 // labels names shortcuts, each metapath once: by the labeler where there is one and its
-// answer is of use, else by joining what the relations are called.
+// answer is of use, else by joining what the relations are called. An answer of use is kept as
+// long as the process lives.
 func (r *Runner) labels(ctx context.Context, query facet.Query, shortcuts []evolve.Shortcut, called map[string]string) ([]string, error) {
 	out := make([]string, len(shortcuts))
 	var nodes map[graph.UID]string
@@ -44,6 +45,9 @@ func (r *Runner) labels(ctx context.Context, query facet.Query, shortcuts []evol
 			key.WriteString(rel.String() + " ")
 		}
 		label, ok := known[key.String()]
+		if named, again := r.named.Load(key.String()); again && !ok {
+			label, ok = named.(string), true
+		}
 		if !ok {
 			label = evolve.Label(s.Path, called)
 			if r.Labeler != nil && failed < failures {
@@ -57,6 +61,7 @@ func (r *Runner) labels(ctx context.Context, query facet.Query, shortcuts []evol
 					r.Log.Warn("a shortcut's label is joined from its relations", "error", err)
 				case usable(text):
 					label = text
+					r.named.Store(key.String(), label)
 				}
 			}
 			known[key.String()] = label

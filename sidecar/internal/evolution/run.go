@@ -94,6 +94,7 @@ type Run struct {
 	Thresholds evolve.Thresholds `json:"thresholds"`
 	Counts     Counts            `json:"counts"`
 	Note       string            `json:"note,omitempty"`
+	Gate       *Gate             `json:"gate,omitempty"` // what held-out feedback said; nil: it was not asked
 
 	Changes []Change             `json:"changes,omitempty"` // not in a list of runs
 	Names   map[graph.UID]string `json:"names,omitempty"`   // of the nodes in Changes

@@ -168,7 +168,7 @@ func TestAllTripletsMayCount(t *testing.T) {
 
 func TestALabelerNamesShortcuts(t *testing.T) {
 	c := start(t)
-	model := &labeler{answers: map[string]string{
+	model := &labeler{asked: map[string]int{}, answers: map[string]string{
 		"Alien -[produced_by]-> Brandywine -[founded_by]-> Walter Hill -[born_in]-> Long Beach": "made in the home town of",
 		"Alien -[produced_by]-> Brandywine -[founded_by]-> Walter Hill":                         "two\nlines",
 		"Aliens <-[starred_in]- Sigourney Weaver -[starred_in]-> Alien":                         strings.Repeat("long ", 20),
@@ -184,14 +184,21 @@ func TestALabelerNamesShortcuts(t *testing.T) {
 	require.True(t, got["produced_by, founded_by"], "a label of two lines is of no use")
 	require.True(t, got["starred_in (of), starred_in"], "nor is a long one")
 	require.LessOrEqual(t, model.failed, 3, "a model that fails is left alone")
+	good := "Alien -[produced_by]-> Brandywine -[founded_by]-> Walter Hill -[born_in]-> Long Beach"
+	require.Equal(t, 1, model.asked[good])
+	_, err = r.Plan(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, model.asked[good], "an answer of use is not asked for again")
 }
 
 type labeler struct {
 	answers map[string]string
+	asked   map[string]int
 	failed  int
 }
 
 func (l *labeler) Label(_ context.Context, path string) (string, error) {
+	l.asked[path]++
 	if a, ok := l.answers[path]; ok {
 		return a, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/evolve"
@@ -29,7 +30,7 @@ type Labeler interface {
 	Label(ctx context.Context, path string) (string, error)
 }
 
-// Options of New; all but Labeler, KeepUndo, KeepRuns, Changed, Observe and Step are needed.
+// Options of New; all but Labeler, KeepUndo, KeepRuns, Praised, Changed, Observe and Step are needed.
 type Options struct {
 	Cluster   Cluster
 	Namespace uint64 // of Cluster
@@ -44,14 +45,18 @@ type Options struct {
 	KeepRuns  time.Duration // how long a run that can't be undone is on record; 0: always
 	Log       *slog.Logger
 
-	Changed func([]graph.Triplet)                              // edges were written; nil: nobody wants to know
-	Observe func(outcome string, c Counts, took time.Duration) // of each run and undo: done, undone, failed; nil: nobody
-	Step    func(step string)                                  // called before each step of a run; tests end processes there
+	Praised func(ctx context.Context, most int) ([]Praised, error) // the newest held-out good ratings; nil: runs go live unchecked
+	Changed func([]graph.Triplet)                                  // edges were written; nil: nobody wants to know
+	Observe func(outcome string, c Counts, took time.Duration)     // of each run and undo: done, undone, failed; nil: nobody
+	Step    func(step string)                                      // called before each step of a run; tests end processes there
 }
 
 // Runner runs evolution in one namespace. It is safe for concurrent use: the lease sees to it
 // that one run or undo is under way in the whole cluster.
-type Runner struct{ Options }
+type Runner struct {
+	Options
+	named sync.Map // labels of the Labeler, by metapath
+}
 
 // New makes a Runner. The error is evolve.ErrRules.
 func New(o Options) (*Runner, error) {
@@ -67,7 +72,7 @@ func New(o Options) (*Runner, error) {
 	if o.Step == nil {
 		o.Step = func(string) {}
 	}
-	return &Runner{o}, nil
+	return &Runner{Options: o}, nil
 }
 
 // Lease of a run.
@@ -118,7 +123,7 @@ func (r *Runner) Run(ctx context.Context, tick *time.Time) (run Run, err error) 
 	var id string
 	err = r.alone(ctx, func(ctx context.Context, l *lease.Lease) error {
 		if tick != nil { // somebody else may have served it while we waited
-			if _, last, err := open(ctx, r.now); err != nil || !last.Before(*tick) {
+			if k, err := readKnown(ctx, r.now); err != nil || k.served(*tick) {
 				return err
 			}
 		}
@@ -146,7 +151,7 @@ func outcome(run Run, err error) string {
 }
 
 // evolve is the life of a run: snapshot, decisions and labels outside any transaction; the
-// record with its plan; one transaction for each batch; the end.
+// record with its plan; one transaction for each batch; the gate; the end.
 func (r *Runner) evolve(ctx context.Context, l *lease.Lease, id string, tick *time.Time) error {
 	r.Step("decide")
 	run, j, err := r.decide(ctx, &reader{cluster: r.Cluster}, id)
@@ -154,17 +159,22 @@ func (r *Runner) evolve(ctx context.Context, l *lease.Lease, id string, tick *ti
 		return err
 	}
 	run.State, run.Tick = Running, tick
+	if len(run.Changes) > 0 {
+		if run.Gate, err = r.before(ctx); err != nil {
+			return err
+		}
+	}
 	r.Step("record")
 	err = r.Cluster.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		if err := l.WriteTx(ctx, tx); err != nil {
 			return err
 		}
-		return recordTx(ctx, tx, run, j, slices.Collect(slices.Chunk(run.Changes, r.Batch)))
+		return recordTx(ctx, tx, l.Fence(), run, j, slices.Collect(slices.Chunk(run.Changes, r.Batch)))
 	})
 	if err != nil {
 		return fmt.Errorf("recording run %s: %w", id, err)
 	}
-	return r.complete(ctx, l, id)
+	return r.complete(ctx, l, id, false)
 }
 
 // decide makes the plan of a run.
@@ -254,7 +264,8 @@ func (r *Runner) changes(ctx context.Context, query facet.Query, set evolve.Chan
 }
 
 // complete applies the batches of a recorded run that are not applied yet, and ends it.
-func (r *Runner) complete(ctx context.Context, l *lease.Lease, id string) error {
+// cutOff tells that another process began it.
+func (r *Runner) complete(ctx context.Context, l *lease.Lease, id string, cutOff bool) error {
 	record, err := find(ctx, r.now, id)
 	if err != nil {
 		return err
@@ -276,7 +287,18 @@ func (r *Runner) complete(ctx context.Context, l *lease.Lease, id string) error 
 	if err != nil {
 		return err
 	}
-	b.Counts = count(run.Changes)
+	b.Counts, b.CutOff = count(run.Changes), cutOff
+	if b.Gate != nil && r.Praised != nil {
+		why, err := r.worse(ctx, b.Gate)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			b.Note, b.Keep = joinNotes(b.Note, why), true
+			r.Log.Warn("a run is undone", "run", id, "why", why)
+			return r.backOut(ctx, l, record, b)
+		}
+	}
 	r.Step("end")
 	return r.end(ctx, l, record, Done, b)
 }
@@ -299,20 +321,23 @@ func (r *Runner) end(ctx context.Context, l *lease.Lease, record record, state S
 
 // finish ends what a process that is gone has begun.
 func (r *Runner) finish(ctx context.Context, l *lease.Lease) error {
-	ids, _, err := open(ctx, r.now)
+	k, err := readKnown(ctx, r.now)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
+	for _, id := range k.open {
 		record, err := find(ctx, r.now, id)
 		if err != nil {
 			return err
 		}
 		r.Log.Info("finishing a run that was cut off", "run", id, "state", record.State)
 		if record.State == Undoing {
-			err = r.takeBack(ctx, l, record)
+			var b body
+			if b, err = record.body(); err == nil {
+				err = r.takeBack(ctx, l, record, b)
+			}
 		} else {
-			err = r.complete(ctx, l, id)
+			err = r.complete(ctx, l, id, true)
 		}
 		if err != nil {
 			return err
@@ -324,8 +349,8 @@ func (r *Runner) finish(ctx context.Context, l *lease.Lease) error {
 // Resume finishes what a process that is gone has begun; nothing where nothing is open, or
 // somebody is at work.
 func (r *Runner) Resume(ctx context.Context) error {
-	ids, _, err := open(ctx, r.now)
-	if err != nil || len(ids) == 0 {
+	k, err := readKnown(ctx, r.now)
+	if err != nil || len(k.open) == 0 {
 		return err
 	}
 	err = r.alone(ctx, func(context.Context, *lease.Lease) error { return nil })

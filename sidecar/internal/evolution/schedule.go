@@ -56,7 +56,7 @@ func (s Schedule) Next(after time.Time) time.Time { return s.cron.Next(after.In(
 const lookEvery = 15 * time.Second
 
 // Serve runs evolution at the schedule's ticks until ctx ends: each tick once in the whole
-// cluster, one that comes while a run is under way not at all, those that were missed while
+// cluster, one that comes while a run is under way, whoever's, not at all, those that were missed while
 // nobody was there as one. It also finishes runs that were cut off. A schedule of nil
 // does only that.
 func (r *Runner) Serve(ctx context.Context, s *Schedule) {
@@ -87,15 +87,16 @@ func (r *Runner) serve(ctx context.Context, s *Schedule, began time.Time) error 
 	if err := r.Resume(ctx); err != nil || s == nil {
 		return err
 	}
-	_, last, err := open(ctx, r.now)
+	k, err := readKnown(ctx, r.now)
 	if err != nil {
 		return err
 	}
+	last := k.last
 	if last.IsZero() {
 		last = began
 	}
 	tick, due := s.Due(last, r.Now())
-	if !due {
+	if !due || k.served(tick) {
 		return nil
 	}
 	run, err := r.Run(ctx, &tick)

@@ -99,6 +99,46 @@ func TestAServedTickIsNotServedAgain(t *testing.T) {
 	require.Empty(t, again.ID)
 }
 
+func TestATickThatComesWhileARunIsUnderWayIsSkipped(t *testing.T) {
+	c := start(t)
+	before, tick, after := at(t, "2026-03-02T02:59:00Z"), at(t, "2026-03-02T03:00:00Z"), at(t, "2026-03-02T03:01:00Z")
+	clock := before
+	slow := c.runner(t, func(o *evolution.Options) {
+		o.Now = func() time.Time { return clock }
+		o.Step = func(step string) {
+			if step == "end" {
+				clock = after
+			}
+		}
+	})
+	_, err := slow.Run(t.Context(), nil)
+	require.NoError(t, err)
+	other := c.runner(t, func(o *evolution.Options) { o.Now = func() time.Time { return after } })
+	run, err := other.Run(t.Context(), &tick)
+	require.NoError(t, err)
+	require.Empty(t, run.ID, "the run on request was under way")
+	next := tick.Add(time.Hour)
+	run, err = other.Run(t.Context(), &next)
+	require.NoError(t, err)
+	require.NotEmpty(t, run.ID)
+}
+
+func TestATickIsServedThatCameWhileARunWasCutOff(t *testing.T) {
+	c := start(t)
+	c.ahead = -24 * time.Hour
+	require.True(t, c.killed(t, 4, true, func(ctx context.Context, r *evolution.Runner) error {
+		_, err := r.Run(ctx, nil)
+		return err
+	}))
+	tick := time.Now().Add(-time.Hour) // nobody was there
+	c.ahead = 0
+	r := c.runner(t)
+	require.NoError(t, r.Resume(t.Context()))
+	run, err := r.Run(t.Context(), &tick)
+	require.NoError(t, err)
+	require.NotEmpty(t, run.ID)
+}
+
 func TestTheCacheIsToldOfWhatWasWritten(t *testing.T) {
 	c := start(t)
 	told := map[graph.Triplet]bool{}

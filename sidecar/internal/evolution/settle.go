@@ -120,41 +120,40 @@ func (j judge) settleRemoval(c Change, now present) Change {
 
 // restore decides how an applied change is undone on what is there now: the change with the
 // sides exchanged, or with a note where there is nothing to undo. keep lets feedback that
-// came after the run stand; without it, and for what a later run has changed, why is not empty.
-func restore(c Change, now present, keep bool) (back Change, why string, later bool) {
+// came after the run stand; without it why is not empty where there is some. Nor is it for
+// what a later run has changed.
+func restore(c Change, now present, keep, later bool) (back Change, why string) {
 	e, there := now.edges[c.Triplet]
 	if !c.done() {
-		return c, "", false
+		return c, ""
 	}
 	back = c
 	back.Before, back.After = c.After, c.Before
 	name := fmt.Sprintf("%s <%s> %s", c.Head, c.Predicate, c.Object)
-	switch c.Kind {
-	case OldShortcut:
-		if there {
-			return c.drop("a shortcut is there"), name + " was made again by a later run", true
-		}
-		return back, "", false
-	case NewShortcut, EdgeChange:
-		if !there {
-			return c.drop("the edge is gone"), "", false
-		}
+	switch {
+	case later:
+		return c.drop("a later run changed it"), name + " was changed by a later run"
+	case c.Kind == OldShortcut && there:
+		return c.drop("a shortcut is there"), ""
+	case c.Kind == OldShortcut:
+		return back, ""
+	case !there:
+		return c.drop("the edge is gone"), ""
 	}
 	was := *c.After
-	if e.Contribution == was {
-		return back, "", false
-	}
-	if e.Low != was.Low || e.Hidden != was.Hidden {
-		return c.drop("a later run changed it"), name + " was changed by a later run", true
-	}
-	if c.Kind == NewShortcut {
-		return c.drop("feedback on it is kept"), refused(keep, name+" was rated"), false
+	switch {
+	case e.Contribution == was:
+		return back, ""
+	case e.Updates < was.Updates || e.Low != was.Low || e.Hidden != was.Hidden: // feedback adds to the one, and only runs change the others
+		return c.drop("somebody has set the edge anew"), ""
+	case c.Kind == NewShortcut:
+		return c.drop("feedback on it is kept"), refused(keep, name+" was rated")
 	}
 	after := *c.Before
 	after.Updates = e.Updates
 	after.Score = graph.RoundScore(min(max(e.Score-(was.Score-c.Before.Score), 0), graph.MaxScore))
 	back.Before, back.After = new(e.Contribution), &after
-	return back, refused(keep, name+" was rated"), false
+	return back, refused(keep, name+" was rated")
 }
 
 func refused(keep bool, why string) string {

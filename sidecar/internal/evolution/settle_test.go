@@ -75,7 +75,7 @@ func TestWhatIsDoneIsUndone(t *testing.T) {
 		done := j.settle(drawChange(t), before)
 		after := perform(before, done)
 
-		back, why, _ := restore(done, after, false)
+		back, why := restore(done, after, false, false)
 		require.Empty(t, why, "nothing has happened since")
 		require.Equal(t, before.edges, perform(after, back).edges)
 	})
@@ -96,10 +96,11 @@ func TestWhatHasChangedSinceIsRefusedOrKept(t *testing.T) {
 		rated.Score = min(200, e.Score+rapid.Float64Range(0, 10).Draw(t, "rated"))
 		after.edges[done.Triplet] = rated
 
-		_, why, later := restore(done, after, false)
+		_, why := restore(done, after, false, false)
 		require.Contains(t, why, "was rated")
-		require.False(t, later)
-		back, why, _ := restore(done, after, true)
+		_, why = restore(done, after, true, true)
+		require.Contains(t, why, "by a later run")
+		back, why := restore(done, after, true, false)
 		require.Empty(t, why)
 		if done.Kind == NewShortcut {
 			require.False(t, back.done(), "a rated shortcut stays")
@@ -109,4 +110,23 @@ func TestWhatHasChangedSinceIsRefusedOrKept(t *testing.T) {
 		require.Equal(t, done.Before.Low, back.After.Low)
 		require.Equal(t, rated.Updates, back.After.Updates, "feedback is kept")
 	})
+}
+
+func TestWhatSomebodyHasSetAnewIsLeftAlone(t *testing.T) {
+	edge := graph.Triplet{Head: 1, Predicate: "p", Object: 2}
+	before := graph.Contribution{Score: 60, Updates: 4}
+	for name, c := range map[string]struct{ after, now graph.Contribution }{
+		"all that was learned is gone":      {graph.Contribution{Score: 60, Updates: 4, Low: 1}, graph.Neutral()},
+		"the score was given back since":    {graph.Contribution{Score: 60, Updates: 4, Low: 1}, before},
+		"what was hidden shows":             {graph.Contribution{Score: 60, Updates: 4, Low: 3, Hidden: true}, graph.Contribution{Score: 60, Updates: 4, Low: 3}},
+		"the count that started again went": {graph.Contribution{Score: 120, Updates: 4}, graph.Neutral()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := Change{Kind: EdgeChange, Triplet: edge, Before: &before, After: &c.after}
+			now := present{edges: map[graph.Triplet]facet.Edge{edge: {Triplet: edge, Contribution: c.now}}}
+			back, why := restore(done, now, false, false)
+			require.Empty(t, why)
+			require.Equal(t, "somebody has set the edge anew", back.Note)
+		})
+	}
 }

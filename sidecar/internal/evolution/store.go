@@ -33,6 +33,9 @@ type body struct {
 	Counts Counts `json:"counts"`
 	Note   string `json:"note,omitempty"`
 	Keep   bool   `json:"keep_feedback,omitempty"` // of an undoing
+	Gate   *Gate  `json:"gate,omitempty"`
+	CutOff bool   `json:"cut_off,omitempty"` // ended by another process than began it
+	Fence  int    `json:"fence,omitempty"`   // of the lease it began under; runs are in its order
 }
 
 // batch is a part of a run, changed in one transaction.
@@ -69,7 +72,7 @@ func (r record) run() (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	out := Run{ID: r.ID, State: r.State, Began: r.Began, Ended: r.Ended, Tick: r.Tick, Thresholds: b.Thresholds, Counts: b.Counts, Note: b.Note}
+	out := Run{ID: r.ID, State: r.State, Began: r.Began, Ended: r.Ended, Tick: r.Tick, Thresholds: b.Thresholds, Counts: b.Counts, Note: b.Note, Gate: b.Gate}
 	for _, batch := range r.batches {
 		changes, err := batch.changes()
 		if err != nil {
@@ -101,9 +104,24 @@ func find(ctx context.Context, query facet.Query, id string) (record, error) {
 	return r, nil
 }
 
-// open lists the ids of runs that were begun and not ended, the oldest first, and the last
-// tick that was served; zero where none was.
-func open(ctx context.Context, query facet.Query) (ids []string, last time.Time, err error) {
+// known is what the cluster knows of runs.
+type known struct {
+	open   []string  // ids of runs that were begun and not ended, the oldest first
+	last   time.Time // tick that was served; zero where none was
+	recent []record
+}
+
+// served tells a tick that has come to nothing or will: served before, or come while a run was
+// under way. A run that was cut off and finished later was not under way in between.
+func (k known) served(tick time.Time) bool {
+	return !k.last.Before(tick) || slices.ContainsFunc(k.recent, func(r record) bool {
+		b, err := r.body()
+		return err == nil && !b.CutOff && r.State == Done && r.Ended != nil && // of one undone it is when that was
+			!tick.Before(r.Began) && !tick.After(*r.Ended)
+	})
+}
+
+func readKnown(ctx context.Context, query facet.Query) (known, error) {
 	var answer struct {
 		Open []struct {
 			ID string `json:"id"`
@@ -111,17 +129,19 @@ func open(ctx context.Context, query facet.Query) (ids []string, last time.Time,
 		Last []struct {
 			Tick time.Time `json:"tick"`
 		} `json:"last"`
+		Recent []record `json:"recent"`
 	}
 	if err := read(ctx, query, &answer, queries.Text("evolution_open"), nil); err != nil {
-		return nil, last, err
+		return known{}, err
 	}
+	k := known{recent: answer.Recent}
 	for _, r := range answer.Open {
-		ids = append(ids, r.ID)
+		k.open = append(k.open, r.ID)
 	}
 	if len(answer.Last) > 0 {
-		last = answer.Last[0].Tick
+		k.last = answer.Last[0].Tick
 	}
-	return ids, last, nil
+	return k, nil
 }
 
 // list reads the newest runs, without their batches.
@@ -143,8 +163,8 @@ func list(ctx context.Context, query facet.Query, first int) ([]Run, error) {
 }
 
 // recordTx writes a run with all its planned batches, in the caller's transaction.
-func recordTx(ctx context.Context, tx graph.Tx, run Run, j judge, batches [][]Change) error {
-	b := body{judge: j, Counts: run.Counts, Note: run.Note}
+func recordTx(ctx context.Context, tx graph.Tx, fence int, run Run, j judge, batches [][]Change) error {
+	b := body{judge: j, Counts: run.Counts, Note: run.Note, Gate: run.Gate, Fence: fence}
 	var n []byte
 	n = fmt.Appendf(n, `_:run <dgraph.type> "evorag.Run" .
 _:run <evorag.run.id> %s .

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/queries"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/lease"
 )
 
@@ -41,22 +42,7 @@ func (r *Runner) Undo(ctx context.Context, id string, keep bool) (run Run, err e
 			return err
 		}
 		b.Keep = keep
-		r.Step("undo")
-		err = r.Cluster.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
-			if err := l.WriteTx(ctx, tx); err != nil {
-				return err
-			}
-			n, err := stateOf(nil, "<"+record.UID.String()+">", Undoing, nil, b)
-			if err != nil {
-				return err
-			}
-			_, err = tx.Set(ctx, n)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return r.takeBack(ctx, l, record)
+		return r.backOut(ctx, l, record, b)
 	})
 	if err != nil {
 		return Run{}, err
@@ -64,11 +50,35 @@ func (r *Runner) Undo(ctx context.Context, id string, keep bool) (run Run, err e
 	return r.Show(ctx, id)
 }
 
+// backOut records that a run is being undone, and undoes it.
+func (r *Runner) backOut(ctx context.Context, l *lease.Lease, record record, b body) error {
+	r.Step("undo")
+	err := r.Cluster.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
+		if err := l.WriteTx(ctx, tx); err != nil {
+			return err
+		}
+		n, err := stateOf(nil, "<"+record.UID.String()+">", Undoing, nil, b)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Set(ctx, n)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.takeBack(ctx, l, record, b)
+}
+
 // mayUndo is a Conflict where something is in the way.
 func (r *Runner) mayUndo(ctx context.Context, record record, keep bool) error {
 	conflict := &Conflict{Run: record.ID}
 	at := &reader{cluster: r.Cluster}
 	schema, err := r.schema(ctx)
+	if err != nil {
+		return err
+	}
+	later, err := r.changedLater(ctx, record)
 	if err != nil {
 		return err
 	}
@@ -82,9 +92,9 @@ func (r *Runner) mayUndo(ctx context.Context, record record, keep bool) error {
 			return err
 		}
 		for _, c := range changes {
-			if _, why, later := restore(c, now, keep); why != "" {
+			if _, why := restore(c, now, keep, later[c.Triplet]); why != "" {
 				conflict.Reasons = append(conflict.Reasons, why)
-				conflict.Later = conflict.Later || later
+				conflict.Later = conflict.Later || later[c.Triplet]
 			}
 		}
 	}
@@ -94,13 +104,58 @@ func (r *Runner) mayUndo(ctx context.Context, record record, keep bool) error {
 	return nil
 }
 
+// clocks is how far the clocks of replicas may be apart.
+const clocks = 24 * time.Hour
+
+// changedLater lists the edges that runs after this one have changed, and not been undone. Runs
+// are in the order of their fences, since clocks may be apart.
+func (r *Runner) changedLater(ctx context.Context, than record) (map[graph.Triplet]bool, error) {
+	var answer struct {
+		Later []struct {
+			ID string `json:"id"`
+		} `json:"later"`
+	}
+	if err := read(ctx, r.now, &answer, queries.Text("evolution_later"), map[string]string{"$began": stamp(than.Began.Add(-clocks))}); err != nil {
+		return nil, err
+	}
+	own, err := than.body()
+	if err != nil {
+		return nil, err
+	}
+	out := map[graph.Triplet]bool{}
+	for _, run := range answer.Later {
+		if run.ID == than.ID {
+			continue
+		}
+		record, err := find(ctx, r.now, run.ID)
+		if err != nil {
+			return nil, err
+		}
+		b, err := record.body()
+		if err != nil {
+			return nil, err
+		}
+		if b.Fence < own.Fence {
+			continue
+		}
+		for _, b := range record.batches {
+			changes, err := b.changes()
+			if err != nil {
+				return nil, err
+			}
+			for _, c := range changes {
+				if c.done() {
+					out[c.Triplet] = true
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
 // takeBack undoes the batches of a run that are not undone yet, the last first, and ends it.
 // Feedback that comes meanwhile is kept.
-func (r *Runner) takeBack(ctx context.Context, l *lease.Lease, record record) error {
-	b, err := record.body()
-	if err != nil {
-		return err
-	}
+func (r *Runner) takeBack(ctx context.Context, l *lease.Lease, record record, b body) (err error) {
 	for i, batch := range slices.Backward(record.batches) {
 		if batch.State != Done {
 			continue
@@ -128,7 +183,7 @@ func (r *Runner) undo(ctx context.Context, l *lease.Lease, b batch) (batch, erro
 		w := &writing{set: map[graph.Triplet][]byte{}}
 		done := slices.Clone(applied)
 		for i, c := range applied {
-			back, _, _ := restore(c, now, true)
+			back, _ := restore(c, now, true, false)
 			if !back.done() {
 				done[i].Note = back.Note
 				continue

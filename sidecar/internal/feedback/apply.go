@@ -123,6 +123,11 @@ func carryOut(st state, edges map[graph.Triplet]facet.Edge, lost []facet.Edge, l
 			l.batch.Entries = append(l.batch.Entries, l.entry(kindSuperseded, x))
 			continue
 		}
+		if x.held && !rated { // what was learned from the same rater is replaced, not kept
+			l.status[x.uid] = statusHeld
+			l.batch.Entries = append(l.batch.Entries, l.entry(kindHeld, x))
+			continue
+		}
 		if rated {
 			l.reverse(before)
 		}

@@ -104,6 +104,7 @@ const (
 	statusWaiting    = "waiting"    // for its retrieval, or for an evaluator
 	statusApplied    = "applied"    // its effect is in the scores
 	statusSuperseded = "superseded" // a newer one of the same rater counts
+	statusHeld       = "held"       // kept to check evolution with; nothing is learned from it
 	statusVoid       = "void"       // has no effect and never will; the reason says why
 )
 

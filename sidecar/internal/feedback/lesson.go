@@ -17,6 +17,7 @@ type lesson struct {
 	question string
 	response string // its own, else the one that is known of the retrieval
 	from     *shown
+	held     bool // kept to check evolution with, and not learned from
 	steps    []credit.ScoreDelta
 	alpha    float64 // the step of alpha
 }
@@ -119,36 +120,13 @@ func (s *Service) absent(e stored) fate {
 
 // learn evaluates one rating and computes its step.
 func (s *Service) learn(ctx context.Context, e stored, r *shown, learner credit.Learner) (lesson, error) {
-	l := lesson{stored: e, question: r.Question, response: e.Response, from: r}
-	if l.response == "" {
-		l.response = r.response
-	}
-	evaluator, err := s.evaluator(e.Evaluator)
+	l := lesson{stored: e, question: r.Question, response: r.responseTo(e), from: r, held: s.Hold != nil && s.Hold(e.Retrieval)}
+	utilities, texts, err := s.utilities(ctx, e, r)
 	if err != nil {
 		return lesson{}, err
 	}
-	_, gold := evaluator.(credit.Gold)
-	// The reference answers say what is right, whatever was responded: they count in full.
-	value, texts := 1.0, e.Gold
-	if !gold {
-		texts = []string{l.response}
-		if value, err = credit.Value(e.Rating); err != nil {
-			return lesson{}, errors.Join(errNever, err)
-		}
-	}
-	if value == 0 {
-		return l, nil // teaches nothing, and need not be evaluated; it may replace a rating that did
-	}
-	if !gold && strings.TrimSpace(l.response) == "" {
-		return lesson{}, credit.ErrNoResponse
-	}
-	evaluations, err := evaluator.Evaluate(ctx, credit.Answer{Question: r.Question, Response: l.response, Gold: e.Gold}, r.Retrieval)
-	if err != nil {
-		return lesson{}, err
-	}
-	utilities, err := credit.Utilities(value, s.Gate, r.Retrieval, evaluations)
-	if err != nil {
-		return lesson{}, errors.Join(errNever, err)
+	if utilities == nil {
+		return l, nil // teaches nothing; it may replace a rating that did
 	}
 	step, err := learner.Learn(credit.Lesson{
 		Retrieval: r.Retrieval, Utilities: utilities, Own: credit.Own(r.Retrieval, texts...), Rate: s.rate(e.Source),
@@ -162,6 +140,47 @@ func (s *Service) learn(ctx context.Context, e stored, r *shown, learner credit.
 		l.steps[i].Delta = graph.RoundScore(l.steps[i].Delta)
 	}
 	return l, nil
+}
+
+// responseTo is the rating's own response, else the one that is known of the retrieval.
+func (r *shown) responseTo(e stored) string {
+	if e.Response != "" {
+		return e.Response
+	}
+	return r.response
+}
+
+// utilities are U_i of each result for a rating, and the texts that say what was right or
+// responded. They are nil for a rating that says nothing, which need not be evaluated.
+func (s *Service) utilities(ctx context.Context, e stored, r *shown) (u []float64, texts []string, err error) {
+	evaluator, err := s.evaluator(e.Evaluator)
+	if err != nil {
+		return nil, nil, err
+	}
+	response := r.responseTo(e)
+	_, gold := evaluator.(credit.Gold)
+	// The reference answers say what is right, whatever was responded: they count in full.
+	value, texts := 1.0, e.Gold
+	if !gold {
+		texts = []string{response}
+		if value, err = credit.Value(e.Rating); err != nil {
+			return nil, nil, errors.Join(errNever, err)
+		}
+	}
+	if value == 0 {
+		return nil, texts, nil
+	}
+	if !gold && strings.TrimSpace(response) == "" {
+		return nil, nil, credit.ErrNoResponse
+	}
+	evaluations, err := evaluator.Evaluate(ctx, credit.Answer{Question: r.Question, Response: response, Gold: e.Gold}, r.Retrieval)
+	if err != nil {
+		return nil, nil, err
+	}
+	if u, err = credit.Utilities(value, s.Gate, r.Retrieval, evaluations); err != nil {
+		return nil, nil, errors.Join(errNever, err)
+	}
+	return u, texts, nil
 }
 
 // rate is how much a source's ratings count.

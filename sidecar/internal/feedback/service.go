@@ -42,7 +42,7 @@ type Meter interface {
 	Batch(took time.Duration)         // one applied batch
 }
 
-// Options of New. All but Evaluators, Secrets, Changed, Resolve and Log are needed.
+// Options of New. All but Evaluators, Secrets, Hold, Changed, Resolve and Log are needed.
 type Options struct {
 	Store     Store
 	IDs       IDs
@@ -70,6 +70,7 @@ type Options struct {
 	Secrets   []Secret // of the webhook; none: it takes deliveries of this machine only
 	Tolerance time.Duration
 
+	Hold    func(retrieval string) bool                                  // whose ratings are held out of learning; nil: none
 	Changed func([]graph.Triplet)                                        // edges were written
 	Resolve func(ctx context.Context, name string) ([]graph.Node, error) // nodes of one name
 }

@@ -53,7 +53,7 @@ func (s *Service) ShowRetrieval(w http.ResponseWriter, r *http.Request) {
 // Outcome is what became of a rating.
 type Outcome struct {
 	ID       string    `json:"id"`
-	Status   string    `json:"status"` // pending, waiting, applied, superseded, void
+	Status   string    `json:"status"` // pending, waiting, applied, superseded, held, void
 	Reason   string    `json:"reason,omitempty"`
 	Received time.Time `json:"received"`
 	Batch    int       `json:"batch,omitempty"` // the journal's number

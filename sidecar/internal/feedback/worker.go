@@ -153,7 +153,7 @@ func (s *Service) count(done *ledger, rest []fate, took time.Duration) {
 	for outcome, count := range n {
 		s.Meter.Feedback(outcome, count)
 	}
-	s.backlog.Add(-int64(n[kindApplied] + n[kindSuperseded] + n[kindVoid]))
+	s.backlog.Add(-int64(n[kindApplied] + n[kindSuperseded] + n[kindHeld] + n[kindVoid]))
 	if len(done.batch.Entries) > 0 {
 		s.Meter.Batch(took)
 	}

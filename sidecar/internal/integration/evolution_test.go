@@ -87,7 +87,7 @@ func TestAnEvolvedGraphAnswersWithinFewerHopsAndUndoRestores(t *testing.T) {
 			require.Equal(t, 1, run.Counts.Hidden, body)
 			require.Equal(t, 3, run.Counts.Shortcuts, body)
 
-			require.Eventually(t, func() bool { return strings.Contains(retrieve(where, `"hops": 2`).Context, "Long Beach") }, 40*time.Second, 100*time.Millisecond)
+			require.Contains(t, retrieve(where, `"hops": 2`).Context, "Long Beach", "used at once, in the graph in memory too")
 			short := retrieve(where, `"hops": 1, "explain": true`)
 			require.Contains(t, short.Context, "-[produced_by, founded_by, born_in]-> Long Beach", "a shortcut is shown by its label")
 			require.Contains(t, fmt.Sprint(short.Results), "Alien -[produced_by]-> Brandywine -[founded_by]-> Walter Hill -[born_in]-> Long Beach", "it expands to the path that it stands for")
@@ -99,6 +99,14 @@ func TestAnEvolvedGraphAnswersWithinFewerHopsAndUndoRestores(t *testing.T) {
 			written := anybody.must(t, at.HTTP, "/query", "application/dql", `{ q(func: eq(name, "Alien")) @evorag(query: "Where was its founder born?") { name evorag.shortcut { name } } }`)
 			require.Contains(t, written, "Long Beach", "so does a path that is written out")
 			require.NotContains(t, written, "evorag.shortcut|")
+			for form, query := range map[string]string{
+				"flat":      `{ q(func: eq(name, "Alien")) @evorag(query: "Where was its founder born?", hops: 1) { name } }`,
+				"recursion": `{ q(func: eq(name, "Alien")) @recurse(depth: 2) @evorag(query: "Where was its founder born?") { name produced_by } }`,
+			} {
+				found := anybody.must(t, at.HTTP, "/query", "application/dql", query)
+				require.Contains(t, found, `"evorag.shortcut":[{`, form+" follows shortcuts by itself")
+				require.Contains(t, found, "Long Beach", form)
+			}
 
 			resp, err := http.Get("http://" + at.HTTP + "/evorag/v1/runs")
 			require.NoError(t, err)
@@ -111,7 +119,7 @@ func TestAnEvolvedGraphAnswersWithinFewerHopsAndUndoRestores(t *testing.T) {
 			require.Equal(t, http.StatusConflict, code, body)
 			code, body = anybody.send(t, at.HTTP, "/evorag/v1/runs/nothing/undo", "application/json", "")
 			require.Equal(t, http.StatusNotFound, code, body)
-			require.Eventually(t, func() bool { return !strings.Contains(retrieve(where, `"hops": 2`).Context, "Long Beach") }, 40*time.Second, 100*time.Millisecond)
+			require.NotContains(t, retrieve(where, `"hops": 2`).Context, "Long Beach")
 			require.Contains(t, retrieve("Who owns the studio?", `"hops": 2`).Context, "21st Century Fox")
 		})
 	}
@@ -230,4 +238,106 @@ func TestEachNamespaceEvolvesOnItsOwnSchedule(t *testing.T) {
 	err := app.Serve(t.Context(), c, app.Options{Version: "test", Log: slog.New(slog.DiscardHandler)})
 	require.ErrorContains(t, err, "evolution.namespaces[0]: ")
 	require.ErrorContains(t, err, "logging in to Dgraph as groot in namespace 1")
+}
+
+func TestTheGateUndoesARunThatLosesGoodAnswers(t *testing.T) {
+	eng := enginetest.Shared(t)
+	eng.Reset(t)
+	c := settings(eng.GRPCAddr())
+	c.Evolution.MinTouched, c.Evolution.Runs, c.Evolution.Explore, c.Evolution.Schedule = 5, 1, 0, "off"
+	c.Evolution.Gate, c.Evolution.HeldOut, c.Feedback.Wait = "on", 0.5, 50*time.Millisecond
+	at := serve(t, c)
+	eng.Alter(t, "name: string @index(exact, term) .\nproduced_by: [uid] .\nfounded_by: [uid] .\nborn_in: [uid] .\nowned_by: [uid] .")
+	eng.Mutate(t, rated)
+	anybody := caller{}
+	owner := func() (id, text string) {
+		code, body := anybody.send(t, at.HTTP, "/evorag/v1/retrieve", "application/json", `{"question": "Who owns the studio that produced Alien?", "entities": ["Alien"], "hops": 2}`)
+		require.Equal(t, http.StatusOK, code, body)
+		var r graph.Retrieval
+		require.NoError(t, json.Unmarshal([]byte(body), &r))
+		return r.ID, r.Context
+	}
+	status := func(delivery string) string {
+		resp, err := http.Get("http://" + at.HTTP + "/evorag/v1/feedback/status?id=" + delivery)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		var got struct{ Status string }
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&got))
+		return got.Status
+	}
+	seen := map[string]int{}
+	for n := 0; seen["held"] == 0 || seen["applied"] == 0; n++ { // the id's hash decides which
+		require.Less(t, n, 30)
+		id, text := owner()
+		require.Contains(t, text, "21st Century Fox")
+		delivery := fmt.Sprintf("d%d", n)
+		code, body := anybody.send(t, at.HTTP, "/evorag/v1/feedback", "application/json", fmt.Sprintf(`{"id": %q, "retrieval": %q, "score": 5, "response": "21st Century Fox"}`, delivery, id))
+		require.Equal(t, http.StatusAccepted, code, body)
+		require.Eventually(t, func() bool { return status(delivery) == "held" || status(delivery) == "applied" }, 30*time.Second, 50*time.Millisecond)
+		seen[status(delivery)]++
+	}
+	var run struct {
+		State, Note string
+		Gate        struct{ Before, After float64 }
+	}
+	code, body := anybody.send(t, at.HTTP, "/evorag/v1/runs", "application/json", `{}`)
+	require.Equal(t, http.StatusOK, code, body)
+	require.NoError(t, json.Unmarshal([]byte(body), &run))
+	require.Equal(t, "undone", run.State, body)
+	require.Contains(t, run.Note, "undone by the gate")
+	require.InDelta(t, 1, run.Gate.Before, 1e-9)
+	require.Zero(t, run.Gate.After)
+	_, text := owner()
+	require.Contains(t, text, "21st Century Fox")
+	require.NotContains(t, string(eng.Query(t, `{ q(func: has(evorag.shortcut)) { uid } }`, nil)), "0x")
+
+	c.Evolution.Gate = "off"
+	at = serve(t, c)
+	code, body = anybody.send(t, at.HTTP, "/evorag/v1/runs", "application/json", `{}`)
+	require.Equal(t, http.StatusOK, code, body)
+	require.Contains(t, body, `"state":"done"`)
+	_, text = owner()
+	require.NotContains(t, text, "Brandywine -[owned_by]-> 21st Century Fox", "without the gate it goes live")
+}
+
+func TestAShortcutEarnsScoresLikeAnyEdge(t *testing.T) {
+	eng := enginetest.Shared(t)
+	eng.Reset(t)
+	c := settings(eng.GRPCAddr())
+	c.Evolution.MinTouched, c.Evolution.Explore, c.Evolution.Schedule, c.Feedback.Wait = 5, 0, "off", 50*time.Millisecond
+	at := serve(t, c)
+	eng.Alter(t, "name: string @index(exact, term) .\nproduced_by: [uid] .\nfounded_by: [uid] .\nborn_in: [uid] .\nowned_by: [uid] .")
+	eng.Mutate(t, rated)
+	anybody := caller{}
+	send := func(path, body string, code int) string {
+		got, answer := anybody.send(t, at.HTTP, path, "application/json", body)
+		require.Equal(t, code, got, answer)
+		return answer
+	}
+	var run struct{ ID string }
+	require.NoError(t, json.Unmarshal([]byte(send("/evorag/v1/runs", `{}`, http.StatusOK)), &run))
+	var shown graph.Retrieval
+	answer := send("/evorag/v1/retrieve", `{"question": "Where was the founder of the studio that produced Alien born?", "entities": ["Alien"], "hops": 2}`, http.StatusOK)
+	require.NoError(t, json.Unmarshal([]byte(answer), &shown))
+	require.Contains(t, shown.Context, "Long Beach")
+	send("/evorag/v1/feedback", fmt.Sprintf(`{"id": "d", "retrieval": %q, "score": 5, "response": "Long Beach"}`, shown.ID), http.StatusAccepted)
+	shortcut := `{ q(func: eq(name, "Alien")) { evorag.shortcut @filter(eq(name, "Long Beach")) @facets(evorag.score, evorag.n, evorag.label) { name } } }`
+	require.Eventually(t, func() bool {
+		return strings.Contains(string(eng.Query(t, shortcut, nil)), `"evorag.shortcut|evorag.n":1`)
+	}, 30*time.Second, 100*time.Millisecond)
+	var got struct {
+		Q []struct {
+			Shortcut []struct {
+				Score float64 `json:"evorag.shortcut|evorag.score"`
+				Label string  `json:"evorag.shortcut|evorag.label"`
+			} `json:"evorag.shortcut"`
+		}
+	}
+	require.NoError(t, json.Unmarshal(eng.Query(t, shortcut, nil), &got))
+	require.Greater(t, got.Q[0].Shortcut[0].Score, 162.0, "above the average of its path")
+	require.Equal(t, "produced_by, founded_by, born_in", got.Q[0].Shortcut[0].Label, "its own facets stay")
+
+	require.Contains(t, send("/evorag/v1/runs/"+run.ID+"/undo", ``, http.StatusConflict), "touched_since")
+	require.Contains(t, send("/evorag/v1/runs/"+run.ID+"/undo", `{"keep_feedback": true}`, http.StatusOK), `"state":"undone"`)
+	require.Contains(t, string(eng.Query(t, shortcut, nil)), "Long Beach", "a rated shortcut stays")
 }

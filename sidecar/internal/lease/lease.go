@@ -81,6 +81,10 @@ func Acquire(ctx context.Context, store Store, opts Options) (*Lease, error) {
 	return l, nil
 }
 
+// Fence counts the holders of the lease so far: work under a greater one came later, whatever
+// the clocks say.
+func (l *Lease) Fence() int { return l.fence }
+
 // WriteTx writes the lease within the caller's transaction and renews it: if somebody else
 // took it, now or before the commit, the transaction fails.
 func (l *Lease) WriteTx(ctx context.Context, tx graph.Tx) error {
