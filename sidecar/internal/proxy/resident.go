@@ -12,7 +12,7 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
-// Resident holds graphs in memory. None of its methods waits for the engine.
+// Resident holds graphs in memory. Of its methods Graph alone may wait, for a moment.
 type Resident interface {
 	// Graph is the newest state of a namespace's graph; false where there is none to go by.
 	Graph(namespace uint64) (ResidentGraph, bool)
