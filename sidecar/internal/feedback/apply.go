@@ -60,10 +60,14 @@ func readState(data []byte) (state, error) {
 			Key      string    `json:"key"`
 			Received time.Time `json:"received"`
 			Batch    struct {
-				Number int    `json:"number"`
-				Body   string `json:"body"`
+				UID string `json:"uid"`
 			} `json:"batch"`
 		} `json:"applied"`
+		Batches []struct {
+			UID    string `json:"uid"`
+			Number int    `json:"number"`
+			Body   string `json:"body"`
+		} `json:"batches"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return state{}, fmt.Errorf("reading the state of ratings: %w", err)
@@ -75,16 +79,21 @@ func readState(data []byte) (state, error) {
 	if len(answer.Model) > 0 {
 		st.model = answer.Model[0]
 	}
-	for _, a := range answer.Applied {
+	batches := map[string]Batch{}
+	for _, row := range answer.Batches {
 		var b Batch
-		if err := json.Unmarshal([]byte(a.Batch.Body), &b); err != nil {
-			return state{}, fmt.Errorf("the journal's batch %d is not readable: %w", a.Batch.Number, err)
+		if err := json.Unmarshal([]byte(row.Body), &b); err != nil {
+			return state{}, fmt.Errorf("the journal's batch %d is not readable: %w", row.Number, err)
 		}
+		batches[row.UID] = b
+	}
+	for _, a := range answer.Applied {
+		b := batches[a.Batch.UID]
 		entry, err := b.entryOf(a.UID)
 		if err != nil {
 			return state{}, err
 		}
-		st.applied[a.Key] = effect{a.UID, a.Received, a.Batch.Number, entry, b.Edges}
+		st.applied[a.Key] = effect{a.UID, a.Received, b.Number, entry, b.Edges}
 	}
 	return st, nil
 }
