@@ -17,7 +17,7 @@ CHAOS      ?= 10000
 TEST_FLAGS ?= -race -timeout 20m
 
 .DEFAULT_GOAL := help
-.PHONY: help engine build demo up test test-unit test-compat conformance lint docs fuzz bench bench-growth chaos recall eval eval-full verify clean
+.PHONY: help engine build demo up test test-unit test-compat conformance lint docs fuzz bench bench-growth chaos recall eval eval-full docker-check verify clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ eval: engine build ## Does feedback help on held-out questions? A subset of the 
 eval-full: engine build ## The same with all sets and splits and five seeds: hours
 	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --splits paraphrase,unseen,chronological,protocol \
 	  --seeds 5 --detail 3 --detail-splits paraphrase,unseen --detail-seeds 5
+
+docker-check: engine ## Hold docker/ against its readers' parsers, and carry the Dockerfile's steps out
+	cd docker/check && DGRAPH_BIN=$(ENGINE) go test -count=1 -timeout 20m ./...
 
 verify: lint test demo ## What must pass before a change is merged
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -46,9 +47,10 @@ const (
 type Options struct {
 	Version string
 	Log     *slog.Logger
-	Ready   func(Addresses) // called once everything answers; may be nil
-	Force   <-chan struct{} // closed by a caller who doesn't want to wait for an orderly stop
-	CDCDir  string          // of Serve: the alpha's change feed, where this process can read it; empty: none
+	Traces  trace.TracerProvider // nil: nothing is traced
+	Ready   func(Addresses)      // called once everything answers; may be nil
+	Force   <-chan struct{}      // closed by a caller who doesn't want to wait for an orderly stop
+	CDCDir  string               // of Serve: the alpha's change feed, where this process can read it; empty: none
 }
 
 // EngineOptions say how Up starts its private engine.
@@ -115,7 +117,8 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 		at.DataDir, at.Tokenizer, cdcDir = eng.DataDir(), eng.HasTokenizer(), eng.CDCDir()
 	}
 
-	client, err := Dial(ctx, cfg)
+	metrics := telemetry.New(o.Version)
+	client, err := dial(ctx, cfg, metrics.Aborted, o.Traces)
 	if err != nil {
 		return err
 	}
@@ -137,7 +140,7 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 		s.push("graph cache", drainTime, background(cache.Run))
 	}
 	failed := make(chan error, 2)
-	if err := s.fronts(ctx, cfg, client, guard, cache, &at, httpL, grpcL, encryption, failed, o); err != nil {
+	if err := s.fronts(ctx, cfg, client, migrator, guard, cache, metrics, &at, httpL, grpcL, encryption, failed, o); err != nil {
 		return err
 	}
 	o.Log.Info("ready", "http", at.HTTP, "grpc", at.GRPC, "alpha_http", at.AlphaHTTP, "alpha_grpc", at.AlphaGRPC, "engine", at.EngineVersion)
@@ -156,7 +159,7 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 }
 
 // fronts starts both fronts on one proxy. cache may be nil.
-func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Client, guard *migrate.Guard, cache *graphcache.Cache, at *Addresses, httpL, grpcL net.Listener, encryption *tls.Config, failed chan<- error, o Options) error {
+func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Client, migrator *migrate.Migrator, guard *migrate.Guard, cache *graphcache.Cache, metrics *telemetry.Metrics, at *Addresses, httpL, grpcL net.Listener, encryption *tls.Config, failed chan<- error, o Options) error {
 	alpha, err := cfg.AlphaURL()
 	if err != nil {
 		return err
@@ -174,7 +177,6 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	if err != nil {
 		return err
 	}
-	metrics := telemetry.New(o.Version)
 	ids, err := signer(cfg)
 	if err != nil {
 		return err
@@ -183,11 +185,11 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	if cfg.LLM.BaseURL != "" {
 		model = newModel(cfg.LLM, metrics)
 	}
-	learning, err := newFeedback(cfg, client, ids, cache, model, metrics, o.Log)
+	learning, err := newFeedback(cfg, client, ids, cache, model, metrics, tracer(o.Traces), o.Log)
 	if err != nil {
 		return err
 	}
-	p, err := newProxy(cfg, client, ids, guard, cache, learning, metrics)
+	p, err := newProxy(cfg, client, ids, guard, cache, learning, metrics, tracer(o.Traces))
 	if err != nil {
 		return err
 	}
@@ -203,6 +205,15 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	if err != nil {
 		return err
 	}
+	ticks, err := schedule(cfg.Evolution)
+	if err != nil {
+		return err
+	}
+	report := &reporter{
+		version: o.Version, started: time.Now(), cfg: cfg, alpha: alpha, http: alphaClient(alphaTLS), client: client, migrator: migrator,
+		cache: cache, learning: learning, evolving: runners[0], schedule: ticks, model: model,
+	}
+	watchLearning(metrics, cfg, client, learning, ticks)
 	altered := func() {
 		for _, g := range append(s.guards[:len(s.guards):len(s.guards)], guard) { // a drop may be of all namespaces
 			g.Check(context.Background()) // bounded; the caller's going away must not cut it off
@@ -222,10 +233,10 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	ranker := counted{p, metrics}
 	s.push("HTTP front", drainTime, serveHTTP(httpL, encryption, httpfront.New(httpfront.Options{
 		Alpha: alpha, AlphaTLS: alphaTLS, Ranker: ranker, Asker: s.asker(cfg, model, ranker, learning, o.Log), Keeper: keeps, Feedback: learning, Evolution: runners, Console: console.New(httpfront.ConsoleAt), Metrics: metrics, AdminNetworks: networks, AdminToken: cfg.Access.Token, QueryBytes: cfg.Limit.QueryBytes,
-		Version: o.Version, Altered: altered, Wrote: wrote, Log: o.Log,
+		Status: report.Report, Tracer: tracer(o.Traces), Altered: altered, Wrote: wrote, Log: o.Log,
 	}), o.Log, failed))
 	s.push("gRPC front", drainTime, serveGRPC(grpcL, grpcfront.New(grpcfront.Options{
-		Alpha: client.Conn(), Server: encrypted(encryption), Ranker: ranker, Keeper: keeps, Metrics: metrics, AdminNetworks: networks,
+		Alpha: client.Conn(), Server: append(encrypted(encryption), tracedServer(o.Traces)...), Ranker: ranker, Keeper: keeps, Metrics: metrics, AdminNetworks: networks,
 		Altered: altered, Wrote: wrote, Log: o.Log,
 	}), failed))
 	return nil
@@ -233,6 +244,11 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 
 // Dial connects to the cluster as the sidecar and asks for a sign of life.
 func Dial(ctx context.Context, cfg config.Config) (*dgraph.Client, error) {
+	return dial(ctx, cfg, nil, nil)
+}
+
+// dial is Dial that tells of transactions that are tried again and traces calls; both may be nil.
+func dial(ctx context.Context, cfg config.Config, aborted func(), traces trace.TracerProvider) (*dgraph.Client, error) {
 	target, err := dgraph.ParseTarget(cfg.Dgraph)
 	if err != nil {
 		return nil, err
@@ -244,7 +260,7 @@ func Dial(ctx context.Context, cfg config.Config) (*dgraph.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := dgraph.Dial(dgraph.Options{Target: target, TLS: conf})
+	client, err := dgraph.Dial(dgraph.Options{Target: target, TLS: conf, Aborted: aborted, Dial: tracedCalls(traces)})
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +318,7 @@ func signer(cfg config.Config) (*token.Signer, error) {
 	return ids, nil
 }
 
-func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard *migrate.Guard, cache *graphcache.Cache, learning *feedback.Service, m *telemetry.Metrics) (*proxy.Proxy, error) {
+func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard *migrate.Guard, cache *graphcache.Cache, learning *feedback.Service, m *telemetry.Metrics, t trace.Tracer) (*proxy.Proxy, error) {
 	o := proxy.Options{
 		Engine: client, Own: client, Namespace: client.Namespace(),
 		IDs:     ids,
@@ -314,6 +330,7 @@ func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard
 		Budget:   proxy.Budget{Edges: cfg.Budget.Edges, Steps: cfg.Budget.Steps, Time: cfg.Budget.Time},
 		Now:      time.Now,
 		Observe:  m.Stage,
+		Tracer:   t,
 		Alpha:    learning.LearnedAlpha,
 		Remember: learning.Remember,
 	}

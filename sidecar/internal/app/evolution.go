@@ -13,6 +13,7 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/evolution"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/llm"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/migrate"
@@ -113,6 +114,22 @@ func schedule(e config.Evolution) (*evolution.Schedule, error) {
 	}
 	s, err := evolution.ParseSchedule(e.Schedule, e.TimeZone)
 	return &s, err
+}
+
+// watchLearning shows what is learned besides scores, and when the graph evolves next.
+func watchLearning(m *telemetry.Metrics, cfg config.Config, client *dgraph.Client, learning *feedback.Service, ticks *evolution.Schedule) {
+	m.Watch("dgraph_evorag_alpha", "Weight of the contribution score against relevance, as queries use it now.", func() float64 {
+		if alpha, learned := learning.LearnedAlpha(client.Namespace()); learned {
+			return alpha
+		}
+		return cfg.Ranking.Alpha
+	})
+	m.Watch("dgraph_evorag_evolution_next_timestamp_seconds", "When the schedule's next tick is; 0: the graph does not evolve by itself.", func() float64 {
+		if next := nextTick(ticks, time.Now()); !next.IsZero() {
+			return float64(next.Unix())
+		}
+		return 0
+	})
 }
 
 // runID is a new run's id: its time, to be read and sorted by, and a random part.

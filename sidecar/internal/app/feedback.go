@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/evorag/dgraph-evorag/plugin/credit"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
@@ -17,14 +19,14 @@ import (
 
 // newFeedback makes the room that learns in the sidecar's own namespace. cache and model may
 // be nil.
-func newFeedback(cfg config.Config, client *dgraph.Client, ids *token.Signer, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, log *slog.Logger) (*feedback.Service, error) {
+func newFeedback(cfg config.Config, client *dgraph.Client, ids *token.Signer, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, t trace.Tracer, log *slog.Logger) (*feedback.Service, error) {
 	f := cfg.Feedback
 	rule, name, err := ruleOf(f.Learner)
 	if err != nil {
 		return nil, err
 	}
 	o := feedback.Options{
-		Store: client, IDs: retrievalIDs{ids}, Namespace: client.Namespace(), Meter: m, Now: time.Now, Log: log,
+		Store: client, IDs: retrievalIDs{ids}, Namespace: client.Namespace(), Meter: m, Now: time.Now, Log: log, Tracer: t,
 		Learner:    func() credit.Learner { return rule.NewLearner(name) },
 		Gate:       credit.Gate{MinFidelity: f.MinFidelity, MaxConflict: f.MaxConflict},
 		Rates:      map[feedback.Source]float64{feedback.Human: f.RateOf.Human, feedback.LLM: f.RateOf.LLM, feedback.GroundTruth: f.RateOf.GroundTruth},

@@ -43,10 +43,15 @@ func newModel(c config.LLM, metrics *telemetry.Metrics) *llm.Client {
 	}
 	if metrics != nil {
 		o.Observe = func(call llm.Call) {
-			metrics.Model(call.Purpose, call.Outcome(), call.Took, call.Usage.PromptTokens, call.Usage.CompletionTokens)
+			metrics.Model(call.Purpose, call.Outcome(), call.Took, call.Usage.PromptTokens, call.Usage.CompletionTokens, cost(c, call.Usage))
 		}
 	}
 	return llm.New(o)
+}
+
+// cost of a call by the configured prices, which are for a million tokens.
+func cost(c config.LLM, u llm.Usage) float64 {
+	return (float64(u.PromptTokens)*c.PromptPrice + float64(u.CompletionTokens)*c.CompletionPrice) / 1e6
 }
 
 // asker starts the service that answers questions, with its judge; nil where no model is set.

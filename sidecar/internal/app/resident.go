@@ -74,6 +74,18 @@ func (k keeper) Learned(ctx context.Context, c graph.Call, edges []mutation.Edge
 func watch(m *telemetry.Metrics, c *graphcache.Cache) {
 	m.Watch("dgraph_evorag_cache_nodes", "Nodes of the graph held in memory.", func() float64 { return float64(c.Status().Nodes) })
 	m.Watch("dgraph_evorag_cache_edges", "Edges of the graph held in memory; while it is being filled, those read so far.", func() float64 { return float64(c.Status().Edges) })
+	m.Watch("dgraph_evorag_cache_hidden_edges", "Suppressed edges of the graph held in memory; they are not among its edges.", func() float64 { return float64(c.Status().Hidden) })
+	m.Watch("dgraph_evorag_suppressed_share", "Share of all edges that is suppressed, 0 to 1; 0 while there is no graph in memory.", func() float64 {
+		s := c.Status()
+		if s.AsOf.IsZero() || s.Edges+s.Hidden == 0 {
+			return 0
+		}
+		return float64(s.Hidden) / float64(s.Edges+s.Hidden)
+	})
+	m.WatchScores(func() telemetry.Scores {
+		d := c.Distribution()
+		return telemetry.Scores{Bounds: graphcache.ScoreBounds, Below: d.Below, Count: d.Count, Sum: d.Sum}
+	})
 	m.Watch("dgraph_evorag_cache_bytes", "Memory of the graph held in memory, about.", func() float64 { return float64(c.Status().Bytes) })
 	m.Watch("dgraph_evorag_cache_ready", "1 while there is a graph in memory to search in.", func() float64 {
 		if c.Status().AsOf.IsZero() {

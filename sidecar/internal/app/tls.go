@@ -2,6 +2,8 @@ package app
 
 import (
 	"crypto/tls"
+	"net/http"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -24,6 +26,11 @@ func towardsCluster(cfg config.Config, target dgraph.Target) (*tls.Config, error
 		own.InsecureSkipVerify = byMode.InsecureSkipVerify //nolint:gosec // what sslmode=require means
 	}
 	return own, nil
+}
+
+// alphaClient asks the alpha over HTTP.
+func alphaClient(conf *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: conf, MaxIdleConns: 2, IdleConnTimeout: time.Minute}}
 }
 
 // encrypted are the options of a gRPC server that speaks TLS; none without conf.

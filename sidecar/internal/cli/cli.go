@@ -122,7 +122,7 @@ func (c *command) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(c.upCommand(), c.serveCommand(), c.loadCommand(), c.extractCommand(), c.generateCommand(), c.retrieveCommand(), c.askCommand(), c.judgeCommand(),
 		c.rateCommand(), c.explainCommand(), c.scoresCommand(), c.evalCommand(),
-		c.evolveCommand(), c.runsCommand(), c.migrateCommand(), c.configCommand(), c.versionCommand())
+		c.evolveCommand(), c.runsCommand(), c.statusCommand(), c.doctorCommand(), c.mcpCommand(), c.migrateCommand(), c.configCommand(), c.versionCommand())
 	return root
 }
 

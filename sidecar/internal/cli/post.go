@@ -66,10 +66,11 @@ func secretHeader(flag, file, name, prefix string) (http.Header, error) {
 	return h, nil
 }
 
-// statusError is a refusal with its HTTP status.
+// statusError is a refusal with its HTTP status and body.
 type statusError struct {
 	error
 	code int
+	body []byte
 }
 
 func (e statusError) Unwrap() error { return e.error }
@@ -79,7 +80,7 @@ func refusal(server string, code int, body []byte) error {
 		Error struct{ Message string }
 	}
 	if json.Unmarshal(body, &e) == nil && e.Error.Message != "" {
-		return statusError{errors.New(e.Error.Message), code}
+		return statusError{errors.New(e.Error.Message), code, body}
 	}
-	return statusError{fmt.Errorf("%s answered %d %s: is that a dgraph-evorag sidecar?", server, code, http.StatusText(code)), code}
+	return statusError{fmt.Errorf("%s answered %d %s: is that a dgraph-evorag sidecar?", server, code, http.StatusText(code)), code, body}
 }

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +26,28 @@ func (c *command) serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return app.Serve(cmd.Context(), cfg, app.Options{Version: c.Version, Log: log, Ready: c.banner, Force: c.force})
+			traces, stop, err := telemetry.Traces(cmd.Context(), c.Env, c.Version)
+			if err != nil {
+				return err
+			}
+			defer flush(stop, log)
+			return app.Serve(cmd.Context(), cfg, app.Options{Version: c.Version, Log: log, Traces: traces, Ready: c.banner, Force: c.force})
 		},
 	}
 	s.addTo(cmd, "dgraph", "dgraph_http", "http_addr", "grpc_addr", "login.user", "login.password_file", "llm.base_url", "llm.model", "log.level", "log.format")
 	return cmd
+}
+
+// tracesTime is for the last spans to be sent.
+const tracesTime = 5 * time.Second
+
+// flush sends the last spans.
+func flush(stop func(context.Context) error, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), tracesTime)
+	defer cancel()
+	if err := stop(ctx); err != nil {
+		log.Warn("the last traces could not be sent", "error", err)
+	}
 }
 
 // banner tells where everything answers and how to stop it.

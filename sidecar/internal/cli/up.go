@@ -39,8 +39,13 @@ func (c *command) upCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			traces, stop, err := telemetry.Traces(cmd.Context(), c.Env, c.Version)
+			if err != nil {
+				return err
+			}
+			defer flush(stop, log)
 			e.Progress = func(line string) { fmt.Fprintln(c.Err, line) }
-			err = app.Up(cmd.Context(), cfg, e, app.Options{Version: c.Version, Log: log, Ready: c.banner, Force: c.force})
+			err = app.Up(cmd.Context(), cfg, e, app.Options{Version: c.Version, Log: log, Traces: traces, Ready: c.banner, Force: c.force})
 			if err == nil {
 				fmt.Fprintln(c.Err, "stopped; the data is in "+e.DataDir)
 			}

@@ -127,6 +127,9 @@ type LLM struct {
 	ContextBytes   int           `yaml:"context_bytes"`    // of paths in a prompt
 	ResponseFormat string        `yaml:"response_format"`  // json_schema, json_object or text: what the server knows
 
+	PromptPrice     float64 `yaml:"prompt_price"`     // what a million tokens of prompts cost, in any currency, for dgraph_evorag_llm_cost_total
+	CompletionPrice float64 `yaml:"completion_price"` // likewise of what the model writes
+
 	// APIKey comes from APIKeyFile or DGRAPH_EVORAG_LLM_API_KEY.
 	APIKey string `yaml:"-"`
 }
@@ -268,6 +271,11 @@ func (l LLM) verify(bad func(field string, value any, write string), within func
 	within("llm.tokens_per_hour", l.TokensPerHour, 1, 1_000_000_000)
 	within("llm.max_tokens", l.MaxTokens, 1, 1_000_000)
 	within("llm.context_bytes", l.ContextBytes, 1000, 10_000_000)
+	for field, price := range map[string]float64{"llm.prompt_price": l.PromptPrice, "llm.completion_price": l.CompletionPrice} {
+		if !(price >= 0 && price <= 1e6) {
+			bad(field, price, "what a million tokens cost, from 0 on")
+		}
+	}
 	if !slices.Contains([]string{"json_schema", "json_object", "text"}, l.ResponseFormat) {
 		bad("llm.response_format", l.ResponseFormat, "json_schema, json_object or text")
 	}

@@ -37,17 +37,19 @@ const schemaQuery = "schema {}"
 
 // Options of Dial. Only Target is needed.
 type Options struct {
-	Target Target
-	TLS    *tls.Config // nil: as Target.SSLMode says
-	Dial   []grpc.DialOption
+	Target  Target
+	TLS     *tls.Config // nil: as Target.SSLMode says
+	Dial    []grpc.DialOption
+	Aborted func() // called before a transaction is tried again; may be nil, must not block
 }
 
 // Client is one connection to a cluster, safe for concurrent use.
 type Client struct {
-	conn *grpc.ClientConn
-	raw  api.DgraphClient // as the caller
-	own  *dgo.Dgraph      // as the sidecar
-	self *session
+	conn    *grpc.ClientConn
+	raw     api.DgraphClient // as the caller
+	own     *dgo.Dgraph      // as the sidecar
+	self    *session
+	aborted func()
 }
 
 // Dial prepares a connection. It does no network work: an engine that is not there shows
@@ -73,7 +75,10 @@ func Dial(opts Options) (*Client, error) {
 	}
 	raw := api.NewDgraphClient(conn)
 	self := &session{DgraphClient: raw, target: opts.Target}
-	return &Client{conn: conn, raw: raw, own: dgo.NewDgraphClient(self), self: self}, nil
+	if opts.Aborted == nil {
+		opts.Aborted = func() {}
+	}
+	return &Client{conn: conn, raw: raw, own: dgo.NewDgraphClient(self), self: self, aborted: opts.Aborted}, nil
 }
 
 // Conn is the connection itself, for forwarding calls as they came.
@@ -81,6 +86,9 @@ func (c *Client) Conn() *grpc.ClientConn { return c.conn }
 
 // Namespace is the one that the sidecar itself works in.
 func (c *Client) Namespace() uint64 { return c.self.target.Namespace }
+
+// AccessToken is the sidecar's own, for the alpha's HTTP; empty where no user is configured.
+func (c *Client) AccessToken(ctx context.Context) (string, error) { return c.self.token(ctx, "") }
 
 // Close ends the connection; calls under way fail.
 func (c *Client) Close() error { return c.conn.Close() }

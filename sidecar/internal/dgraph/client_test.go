@@ -75,16 +75,20 @@ func (f *fake) CheckVersion(context.Context, *api.Check) (*api.Version, error) {
 	return &api.Version{Tag: "v0"}, nil
 }
 
-func dial(t *testing.T, f *fake, target dgraph.Target) *dgraph.Client {
+func dial(t *testing.T, f *fake, target dgraph.Target, aborted ...func()) *dgraph.Client {
 	listener := bufconn.Listen(1 << 16)
 	server := grpc.NewServer()
 	api.RegisterDgraphServer(server, f)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	target.Addr = "passthrough:///fake"
-	c, err := dgraph.Dial(dgraph.Options{Target: target, Dial: []grpc.DialOption{
+	o := dgraph.Options{Target: target, Dial: []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
-	}})
+	}}
+	if len(aborted) > 0 {
+		o.Aborted = aborted[0]
+	}
+	c, err := dgraph.Dial(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
@@ -180,8 +184,8 @@ func TestRunTxRunsAgainWhenAborted(t *testing.T) {
 	f.query = func(req *api.Request) (*api.Response, error) {
 		return &api.Response{Json: []byte(`{}`), Txn: &api.TxnContext{StartTs: 7}, Uids: map[string]string{"a": "0x2a"}}, nil
 	}
-	runs := 0
-	err := dial(t, f, dgraph.Target{}).RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error {
+	runs, aborts := 0, 0
+	err := dial(t, f, dgraph.Target{}, func() { aborts++ }).RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error {
 		runs++
 		if _, err := tx.Query(ctx, "q", nil); err != nil {
 			return err
@@ -192,6 +196,7 @@ func TestRunTxRunsAgainWhenAborted(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 3, runs)
+	require.Equal(t, 2, aborts)
 	require.Equal(t, uint64(7), f.queries[1].StartTs, "the write is in the read's transaction")
 }
 

@@ -27,7 +27,7 @@ const (
 // error of fn or of the commit ends the transaction and is returned; fn must hold its
 // effects back until RunTx returns nil.
 func (c *Client) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error {
-	return retry(ctx, aborted, func() error {
+	return retry(ctx, c.conflict, func() error {
 		t := &tx{txn: c.own.NewTxn()}
 		defer func() { _ = t.txn.Discard(context.WithoutCancel(ctx)) }() // a no-op after the commit
 		if err := fn(ctx, t); err != nil || t.committed {
@@ -46,7 +46,7 @@ func (c *Client) Upsert(ctx context.Context, query string, mutations []graph.Con
 		req.Mutations = append(req.Mutations, &api.Mutation{Cond: m.If, SetNquads: m.Set})
 	}
 	var resp *api.Response
-	err := retry(ctx, aborted, func() (err error) {
+	err := retry(ctx, c.conflict, func() (err error) {
 		resp, err = c.own.NewTxn().Do(ctx, req)
 		return err
 	})
@@ -129,6 +129,15 @@ func retry(ctx context.Context, again func(error) bool, try func() error) error 
 		case <-time.After(rand.N(pause)): //nolint:gosec // jitter, not a secret
 		}
 	}
+}
+
+// conflict is aborted, told to whoever counts it.
+func (c *Client) conflict(err error) bool {
+	if !aborted(err) {
+		return false
+	}
+	c.aborted()
+	return true
 }
 
 // aborted tells conflicts with another transaction. Under @count the engine finds some of them while it

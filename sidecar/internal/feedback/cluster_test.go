@@ -109,7 +109,9 @@ type meter struct {
 
 func (m *meter) Feedback(outcome string, n int)   { m.add(outcome, n) }
 func (m *meter) Retrievals(outcome string, n int) { m.add("retrievals "+outcome, n) }
-func (m *meter) Backlog(int)                      {}
+func (m *meter) Edges(outcome string, n int)      { m.add("edges "+outcome, n) }
+func (m *meter) Backlog(int, time.Duration)       {}
+func (m *meter) Lag(time.Duration)                { m.add("lags", 1) }
 func (m *meter) Batch(time.Duration)              {}
 func (m *meter) add(outcome string, n int) {
 	m.mu.Lock()

@@ -34,6 +34,7 @@ type Event struct {
 	Gold      []string `json:"gold,omitempty"`
 	Evaluator string   `json:"evaluator,omitempty"` // empty: the configured one
 	Comment   string   `json:"comment,omitempty"`
+	Trace     string   `json:"trace,omitempty"` // traceparent of the delivery, where it was traced
 }
 
 // Key says whose rating of which retrieval it is: a newer one replaces the older. Who gives

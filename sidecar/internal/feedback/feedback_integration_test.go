@@ -43,6 +43,13 @@ func TestARatingMovesTheEdgesThatEarnedItOnce(t *testing.T) {
 	again, _ := c.score(t, c.edge("owned_by", "fox"))
 	require.Equal(t, fox, again, "and has no second effect; 3 teaches nothing")
 	require.Equal(t, 1, s.count("duplicate"))
+	require.Eventually(t, func() bool { return s.count("lags") == 2 }, 10*time.Second, 10*time.Millisecond, "each rating's lag is told once")
+	require.Positive(t, s.count("edges moved"))
+	summary, err := s.Summary(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 0, 2, 0, 0}, []int{summary.Pending, summary.Waiting, summary.Applied, summary.Superseded, summary.Void})
+	require.Zero(t, summary.Oldest)
+	require.NotNil(t, summary.Alpha)
 
 	after := string(c.Query(t, `{ q(func: has(owned_by)) { owned_by (orderasc: name) @facets(since, note, share) { uid } } }`, nil))
 	require.JSONEq(t, before, after, "the users' facets are as they were")
@@ -99,6 +106,9 @@ func TestARatingWaitsForItsRetrieval(t *testing.T) {
 	other := c.start(t, nil) // another replica writes it
 	other.Remember(r)
 	s.becomes(t, id, "applied")
+	summary, err := s.Summary(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, summary.Waiting+summary.Pending, "nothing waits any more")
 }
 
 func TestWhatCannotBeLearnedFromIsVoidWithTheReason(t *testing.T) {
@@ -263,6 +273,7 @@ func TestAMissingEdgeIsNotMade(t *testing.T) {
 	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox"}), "applied")
 	_, there := c.score(t, gone)
 	require.False(t, there)
+	require.Eventually(t, func() bool { return s.count("edges void") == 1 }, 10*time.Second, 10*time.Millisecond)
 	_, why := s.explain(t, "head=studio&predicate=owned_by&object=fox")
 	require.False(t, why.There)
 	require.Len(t, why.History, 1)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/queries"
 )
@@ -34,6 +36,7 @@ type parcel struct {
 	events []Event
 	err    error
 	stored chan struct{} // closed when err is set
+	from   trace.SpanContext
 }
 
 func newInbox(s *Service) *inbox {
@@ -43,7 +46,7 @@ func newInbox(s *Service) *inbox {
 // store returns when the events are committed. Those whose ids are known already are not
 // stored again.
 func (b *inbox) store(ctx context.Context, events []Event) error {
-	p := &parcel{events: events, stored: make(chan struct{})}
+	p := &parcel{events: events, stored: make(chan struct{}), from: trace.SpanContextFromContext(ctx)}
 	select {
 	case b.queue <- p:
 	case <-b.done:
@@ -104,7 +107,9 @@ func (b *inbox) group(first *parcel) []*parcel {
 
 // write stores a group in one transaction and tells the senders.
 func (b *inbox) write(ctx context.Context, group []*parcel) {
+	ctx, end := b.traceStage(ctx, "store", trace.WithLinks(deliveries(group)...))
 	stored, known, err := b.commit(ctx, group)
+	end(err)
 	for _, p := range group {
 		p.err = err
 		close(p.stored)
@@ -119,6 +124,16 @@ func (b *inbox) write(ctx context.Context, group []*parcel) {
 	case b.news <- struct{}{}:
 	default:
 	}
+}
+
+// deliveries are the spans of those who wait.
+func deliveries(group []*parcel) (links []trace.Link) {
+	for _, p := range group {
+		if p.from.IsValid() {
+			links = append(links, trace.Link{SpanContext: p.from})
+		}
+	}
+	return links
 }
 
 // commit stores each event whose id is not known yet. The ids are @upsert: of two requests
@@ -172,6 +187,9 @@ func (s *Service) countBacklog(ctx context.Context) error {
 		Pending []struct {
 			Count int `json:"count"`
 		} `json:"pending"`
+		Oldest []struct {
+			Received time.Time `json:"received"`
+		} `json:"oldest"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return err
@@ -181,7 +199,13 @@ func (s *Service) countBacklog(ctx context.Context) error {
 		n += p.Count
 	}
 	s.backlog.Store(int64(n))
-	s.Meter.Backlog(n)
+	var age time.Duration
+	for _, o := range answer.Oldest {
+		if !o.Received.IsZero() {
+			age = max(0, s.Now().Sub(o.Received))
+		}
+	}
+	s.Meter.Backlog(n, age)
 	return nil
 }
 

@@ -47,6 +47,17 @@ func (p prepared) each() (out []prepared) {
 	return out
 }
 
+// ratings are all of a batch.
+func (p prepared) ratings() (out []stored) {
+	for _, l := range p.lessons {
+		out = append(out, l.stored)
+	}
+	for _, f := range p.rest {
+		out = append(out, f.stored)
+	}
+	return out
+}
+
 // rating is the only one of a batch of one.
 func (p prepared) rating() stored {
 	if len(p.lessons) > 0 {

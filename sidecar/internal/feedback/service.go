@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/evorag/dgraph-evorag/plugin/credit"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
@@ -36,13 +39,16 @@ type Evaluator interface {
 
 // Meter counts what happens.
 type Meter interface {
-	Feedback(outcome string, n int)   // received, duplicate, refused, expired, applied, superseded, reversed, void, waiting
-	Retrievals(outcome string, n int) // stored, dropped, pruned
-	Backlog(n int)                    // ratings to be applied
-	Batch(took time.Duration)         // one applied batch
+	Feedback(outcome string, n int)      // received, duplicate, refused, expired, applied, superseded, reversed, void, waiting
+	Retrievals(outcome string, n int)    // stored, dropped, pruned
+	Edges(outcome string, n int)         // of applied batches: moved, void, repaired
+	Backlog(n int, oldest time.Duration) // ratings to be applied, and the age of the oldest
+	Lag(took time.Duration)              // from a rating's arrival to its effect
+	Batch(took time.Duration)            // one applied batch
 }
 
-// Options of New. All but Evaluators, Secrets, Hold, Changed, Resolve and Log are needed.
+// Options of New. All but Evaluators, Secrets, Hold, Changed, Resolve, Log
+// and Tracer are needed.
 type Options struct {
 	Store     Store
 	IDs       IDs
@@ -50,6 +56,7 @@ type Options struct {
 	Meter     Meter
 	Now       func() time.Time
 	Log       *slog.Logger
+	Tracer    trace.Tracer
 
 	Learner    func() credit.Learner // makes the learner of a worker
 	Gate       credit.Gate
@@ -97,6 +104,9 @@ func New(o Options) (*Service, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer("")
 	}
 	if o.Changed == nil {
 		o.Changed = func([]graph.Triplet) {}

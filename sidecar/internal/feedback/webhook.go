@@ -83,12 +83,12 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request, trusted bool) 
 	case len(events) > maxEvents:
 		return nil, refusal{http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("%d events in one delivery; send at most %d", len(events), maxEvents)}
 	}
-	ids := make([]string, len(events))
+	ids, parent := make([]string, len(events)), traceparent(r.Context())
 	for i := range events {
 		if events[i].ID == "" {
 			events[i].ID = "given:" + rand.Text()
 		}
-		ids[i] = events[i].ID
+		ids[i], events[i].Trace = events[i].ID, parent
 		if err := s.admit(events[i]); err != nil {
 			if len(events) > 1 {
 				var no refusal

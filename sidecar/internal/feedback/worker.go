@@ -91,7 +91,7 @@ func (s *Service) ahead(ctx context.Context, learner credit.Learner, batches ite
 			defer close(next)
 			for batch := range batches {
 				select {
-				case next <- s.prepare(ctx, batch, learner):
+				case next <- s.evaluate(ctx, batch, learner):
 				case <-ctx.Done():
 					return
 				}
@@ -105,6 +105,14 @@ func (s *Service) ahead(ctx context.Context, learner credit.Learner, batches ite
 	}
 }
 
+// evaluate is prepare, traced.
+func (s *Service) evaluate(ctx context.Context, batch []stored, learner credit.Learner) prepared {
+	ctx, end := s.traceBatch(ctx, "evaluate", batch)
+	p := s.prepare(ctx, batch, learner)
+	end(p.err)
+	return p
+}
+
 // teach applies one batch. Where it fails for a reason that lies in one of the ratings, each
 // is tried alone, and the one that fails is void.
 func (s *Service) teach(ctx context.Context, p prepared) error {
@@ -112,9 +120,11 @@ func (s *Service) teach(ctx context.Context, p prepared) error {
 		return p.err
 	}
 	began := time.Now()
-	done, err := s.apply(ctx, p.lessons, p.rest)
+	applying, end := s.traceBatch(ctx, "apply", p.ratings())
+	done, err := s.apply(applying, p.lessons, p.rest)
+	end(err)
 	if err == nil {
-		s.count(done, p.rest, time.Since(began))
+		s.count(done, p.lessons, p.rest, time.Since(began))
 		return nil
 	}
 	if ctx.Err() != nil || transient(err) {
@@ -140,10 +150,22 @@ func (s *Service) teach(ctx context.Context, p prepared) error {
 	return err
 }
 
-func (s *Service) count(done *ledger, rest []fate, took time.Duration) {
-	n := map[string]int{}
+func (s *Service) count(done *ledger, lessons []lesson, rest []fate, took time.Duration) {
+	n, edges := map[string]int{}, map[string]int{}
 	for _, e := range done.batch.Entries {
+		if e.Kind == kindRepaired {
+			edges["repaired"] += len(e.Steps)
+			continue
+		}
 		n[e.Kind]++
+		edges["moved"] += len(e.Steps)
+		edges["void"] += len(e.Void)
+	}
+	now := s.Now()
+	for _, l := range lessons {
+		if done.status[l.uid] == statusApplied {
+			s.Meter.Lag(now.Sub(l.received))
+		}
 	}
 	for _, f := range rest {
 		if f.status == statusWaiting {
@@ -152,6 +174,9 @@ func (s *Service) count(done *ledger, rest []fate, took time.Duration) {
 	}
 	for outcome, count := range n {
 		s.Meter.Feedback(outcome, count)
+	}
+	for outcome, count := range edges {
+		s.Meter.Edges(outcome, count)
 	}
 	s.backlog.Add(-int64(n[kindApplied] + n[kindSuperseded] + n[kindHeld] + n[kindVoid]))
 	if len(done.batch.Entries) > 0 {

@@ -30,6 +30,7 @@ type builder struct {
 	named   []bool   // by node: called is its name, though it may be empty
 	letters int64    // bytes of all names
 	edges   []edge
+	hidden  map[graph.Triplet]bool // suppressed edges
 }
 
 type edge struct {
@@ -40,7 +41,7 @@ type edge struct {
 
 // newBuilder starts a graph over a schema's uid predicates: the user's, and shortcuts.
 func newBuilder(s graph.Schema, names []string, labels map[string]string, hash *relevance.Hash, budget int64) *builder {
-	b := &builder{labels: labels, hash: hash, budget: budget, ids: map[graph.UID]search.Node{}}
+	b := &builder{labels: labels, hash: hash, budget: budget, ids: map[graph.UID]search.Node{}, hidden: map[graph.Triplet]bool{}}
 	b.predicates, b.names = predicatesOf(s), namesIn(s, names)
 	return b
 }
@@ -75,11 +76,13 @@ func (b *builder) node(u graph.UID) search.Node {
 	return id
 }
 
-// edge takes in an edge that is there once. A hidden one is passed over.
+// edge takes in an edge that is there once. A hidden one is only counted.
 func (b *builder) edge(p uint32, head, object graph.UID, c graph.Contribution) {
-	if !c.Hidden {
-		b.edges = append(b.edges, edge{b.node(head), b.node(object), p, c.Score})
+	if c.Hidden {
+		b.hidden[graph.Triplet{Head: head, Predicate: b.predicates[p].name, Object: object}] = true
+		return
 	}
+	b.edges = append(b.edges, edge{b.node(head), b.node(object), p, c.Score})
 }
 
 // name takes in what a node is called, also one without edges: a search that starts there is

@@ -34,10 +34,12 @@ type Cache struct {
 	last    atomic.Int64          // when the last one did, in Unix nanoseconds
 	read    atomic.Int64          // of them, those that current has in any case
 	quick   atomic.Bool           // the whole graph is read within quickFill
+	hidden  atomic.Int64          // suppressed edges
 	wake    chan struct{}
 	filling atomic.Bool   // nobody applies single changes now
 	fast    time.Duration // what counts as quick
 	settles time.Duration // the longest that Graph waits
+	scores  distributed
 
 	mu      sync.Mutex
 	pending *dirty
@@ -61,11 +63,12 @@ const (
 
 // Status is what a Cache tells about itself.
 type Status struct {
-	State State
-	Nodes int
-	Edges int   // while Filling: read so far
-	Bytes int64 // of memory, about
-	AsOf  time.Time
+	State  State
+	Nodes  int
+	Edges  int   // while Filling: read so far
+	Hidden int   // edges that are suppressed, and not among Edges
+	Bytes  int64 // of memory, about
+	AsOf   time.Time
 }
 
 // New makes a Cache that is empty until Run has filled it.
@@ -171,6 +174,7 @@ func (c *Cache) Status() Status {
 	s := c.status
 	if g := c.current.Load(); g != nil {
 		s.Nodes, s.Edges, s.Bytes, s.AsOf = g.Nodes(), g.Edges(), g.Bytes(), g.AsOf()
+		s.Hidden = int(c.hidden.Load())
 	}
 	return s
 }
@@ -253,7 +257,8 @@ type keeper struct {
 	synced uint64 // a timestamp at which the graph was as the cluster
 	latest uint64 // the cluster's last known timestamp,
 	since  time.Time
-	others map[string]bool // predicates that play no part
+	others map[string]bool        // predicates that play no part
+	hidden map[graph.Triplet]bool // suppressed edges
 }
 
 // fill reads the graph while the one before it is still used.
@@ -297,6 +302,8 @@ func (k *keeper) fill(ctx context.Context) error {
 	k.took = k.Now().Sub(k.began)
 	k.synced, k.latest, k.since = at, at, k.began
 	k.others = map[string]bool{}
+	k.hidden = b.hidden
+	k.Cache.hidden.Store(int64(len(b.hidden)))
 	first := k.current.Swap(g) == nil
 	k.quick.Store(k.took < k.fast)
 	k.read.Store(writes)
@@ -447,6 +454,14 @@ func (k *keeper) update(ctx context.Context, g *Graph, d *dirty) (*Graph, error)
 		return nil, err
 	}
 	change.Labels = labels
+	for t, f := range change.Edges {
+		if f.Hidden {
+			k.hidden[t] = true
+		} else {
+			delete(k.hidden, t)
+		}
+	}
+	k.Cache.hidden.Store(int64(len(k.hidden)))
 	g = g.with(change, k.Embedder)
 	k.current.Store(g)
 	return g, nil

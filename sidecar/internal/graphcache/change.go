@@ -14,8 +14,9 @@ import (
 
 // Fact is what the cluster says of one triplet.
 type Fact struct {
-	Score float64 // raw, in [0,200]; without meaning where the edge isn't Here
-	Here  bool    // it exists and is not hidden
+	Score  float64 // raw, in [0,200]; without meaning where the edge isn't Here
+	Here   bool    // it exists and is not hidden
+	Hidden bool    // it exists and is suppressed
 }
 
 // Change is what a read of the cluster found.

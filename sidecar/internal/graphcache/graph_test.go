@@ -147,7 +147,7 @@ func TestManyChangedNamesAreFoldedIntoThePackedTable(t *testing.T) {
 		for i := range 1000 {
 			u := graph.UID(batch*700 + i + 1)
 			t := graph.Triplet{Head: u, Predicate: "knows", Object: 1}
-			c.Edges[t], m.edges[t] = Fact{100, true}, 100
+			c.Edges[t], m.edges[t] = Fact{Score: 100, Here: true}, 100
 			c.Names[u] = fmt.Sprintf("bob the %dth", batch+i)
 			m.names[u] = c.Names[u]
 		}

@@ -131,7 +131,7 @@ func (r *reader) blocks(ctx context.Context, blocks []block, facts map[graph.Tri
 		for _, row := range answer["b"+strconv.Itoa(i)] {
 			for _, t := range row.E {
 				c := t.contribution()
-				facts[graph.Triplet{Head: row.U, Predicate: b.predicate, Object: t.U}] = Fact{c.Score, !c.Hidden}
+				facts[graph.Triplet{Head: row.U, Predicate: b.predicate, Object: t.U}] = Fact{c.Score, !c.Hidden, c.Hidden}
 			}
 		}
 	}

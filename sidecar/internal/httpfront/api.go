@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/status"
 )
 
 // apiBytes is the largest body that the services under /evorag/v1 take.
@@ -41,14 +42,21 @@ func (f *Front) retrieve(w http.ResponseWriter, r *http.Request) {
 	writeBytes(w, r, http.StatusOK, b)
 }
 
-// status is GET /evorag/v1/status: what stands in front of what, for how long.
-func (f *Front) status(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{
-		"version":    f.Version,
-		"alpha":      f.Alpha.String(),
-		"started":    f.started.UTC().Format(time.RFC3339),
-		"uptime_sec": int64(time.Since(f.started).Seconds()),
-	})
+// status is GET /evorag/v1/status: a status.Report. Its own status is 503 where it is failing,
+// so that a monitor need not read it.
+func (f *Front) status(w http.ResponseWriter, r *http.Request) {
+	report := f.Status(r.Context())
+	code := http.StatusOK
+	if report.State == status.Failing {
+		code = http.StatusServiceUnavailable
+	}
+	writeJSON(w, code, report)
+}
+
+// alive is GET /evorag/health: this process answers, whatever becomes of the alpha. /health is
+// the alpha's own.
+func (f *Front) alive(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"status": "healthy", "uptime_sec": int64(time.Since(f.started).Seconds())})
 }
 
 func (f *Front) metrics(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +110,7 @@ func apiCode(err error) (int, string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout, "timeout"
 	}
-	switch status.Code(err) {
+	switch grpcstatus.Code(err) {
 	case codes.InvalidArgument:
 		return http.StatusBadRequest, "invalid_request"
 	case codes.Unauthenticated:
@@ -118,7 +126,7 @@ func apiCode(err error) (int, string) {
 	case codes.DeadlineExceeded:
 		return http.StatusGatewayTimeout, "timeout"
 	case codes.Unknown: // what Dgraph gives most of its errors, and what a plain error counts as
-		if _, fromEngine := status.FromError(err); fromEngine {
+		if _, fromEngine := grpcstatus.FromError(err); fromEngine {
 			return http.StatusBadGateway, "engine_error"
 		}
 	}
@@ -127,7 +135,7 @@ func apiCode(err error) (int, string) {
 
 // message is an error's text without gRPC's words around it.
 func message(err error) string {
-	if s, ok := status.FromError(err); ok {
+	if s, ok := grpcstatus.FromError(err); ok {
 		return s.Message()
 	}
 	return err.Error()

@@ -50,7 +50,7 @@ func answering(t *testing.T, f *films, turns ...llmtest.Turn) string {
 	t.Helper()
 	u, err := url.Parse("http://127.0.0.1:1")
 	require.NoError(t, err)
-	o := httpfront.Options{Alpha: u, Ranker: &ranker{}, Metrics: telemetry.New("test"), QueryBytes: 4096, Version: "test"}
+	o := httpfront.Options{Alpha: u, Ranker: &ranker{}, Metrics: telemetry.New("test"), QueryBytes: 4096, Status: report}
 	if len(turns) > 0 {
 		s := llmtest.New(t, turns...)
 		model := llm.New(llm.Options{BaseURL: s.URL + "/v1", Model: "m", Timeout: 300 * time.Millisecond})

@@ -35,7 +35,7 @@ func TestTheConsoleCallsOnlyWhatIsServed(t *testing.T) {
 	require.NoError(t, err)
 	s := httptest.NewServer(httpfront.New(httpfront.Options{
 		Alpha: u, Ranker: &ranker{}, Feedback: learning{}, Evolution: evolving{}, Console: console.New(httpfront.ConsoleAt),
-		Metrics: telemetry.New("test"), QueryBytes: 4096, AdminNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Metrics: telemetry.New("test"), Status: report, QueryBytes: 4096, AdminNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}))
 	t.Cleanup(s.Close)
 	script, err := fs.ReadFile(console.Files(), "js/api.js")

@@ -28,6 +28,7 @@ func (f *Front) reverseProxy(modify func([]byte) ([]byte, error)) *httputil.Reve
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // unparsable parameters are the alpha's to judge
 			p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 			p.SetXForwarded()
+			f.traceOn(p.Out)
 			if modify != nil {
 				p.Out.Header.Del("Accept-Encoding")
 			}

@@ -7,16 +7,21 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/status"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
 
@@ -64,14 +69,15 @@ type Options struct {
 	Feedback      Feedback  // nil: ratings are not taken
 	Evolution     Evolution // nil: there is nothing to run
 	Metrics       *telemetry.Metrics
-	AdminNetworks []netip.Prefix // may call /alter, /admin, /login and the administrative services
-	AdminToken    string         // who sends it may call the administrative services from anywhere; empty: there is none
-	QueryBytes    int64          // largest body, decompressed, that is looked into
-	Version       string         // shown by /evorag/v1/status
-	Console       http.Handler   // of the paths under ConsoleAt; nil: there is no console
-	Altered       func()         // called after each call that may have changed the schema
-	Wrote         func()         // called after each call that may have written, before the caller hears of it
-	Log           *slog.Logger   // nil: nothing is logged
+	AdminNetworks []netip.Prefix                      // may call /alter, /admin, /login and the administrative services
+	AdminToken    string                              // who sends it may call the administrative services from anywhere; empty: there is none
+	QueryBytes    int64                               // largest body, decompressed, that is looked into
+	Status        func(context.Context) status.Report // for /evorag/v1/status
+	Console       http.Handler                        // of the paths under ConsoleAt; nil: there is no console
+	Altered       func()                              // called after each call that may have changed the schema
+	Wrote         func()                              // called after each call that may have written, before the caller hears of it
+	Tracer        trace.Tracer                        // nil: requests are not traced
+	Log           *slog.Logger                        // nil: nothing is logged
 }
 
 // Front is an http.Handler. Make one with New.
@@ -141,8 +147,10 @@ func (f *Front) table() map[string]route {
 		"/evorag/v1/chat/completions": {handle: f.chat, methods: []string{http.MethodPost, http.MethodOptions}},
 		"/evorag/v1/models":           {handle: f.models, methods: []string{http.MethodGet, http.MethodOptions}},
 
-		"/evorag/v1/status": {handle: f.status, methods: []string{http.MethodGet}},
-		"/evorag/metrics":   {handle: f.metrics, methods: []string{http.MethodGet}},
+		"/evorag/v1/status":    {handle: f.status, methods: []string{http.MethodGet}, admin: true},
+		"/evorag/metrics":      {handle: f.metrics, methods: []string{http.MethodGet}},
+		"/evorag/health":       {handle: f.alive, methods: []string{http.MethodGet}},
+		"/evorag/openapi.json": {handle: openAPI, methods: []string{http.MethodGet}},
 	}
 	if f.Feedback != nil {
 		routes["/evorag/v1/feedback"] = route{handle: withCORS(f.rate), methods: []string{http.MethodPost}}
@@ -198,6 +206,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = bounded(r.Body, r.ContentLength)
 	}
 	seen := &recorder{ResponseWriter: w, code: http.StatusOK}
+	r, end := f.traced(r, path, seen)
+	defer end()
 	rt, ok := f.routes[path]
 	switch {
 	case !ok:
@@ -235,3 +245,6 @@ func (r *recorder) WriteHeader(code int) {
 
 // Unwrap lets http.ResponseController reach Flush and Hijack of the writer underneath.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Paths are all that is answered, in order; one that ends in "/" is the beginning of many.
+func (f *Front) Paths() []string { return slices.Sorted(maps.Keys(f.routes)) }

@@ -18,12 +18,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/httpfront"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/status"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
 
@@ -81,12 +82,19 @@ func (k *ranker) Retrieve(_ context.Context, r proxy.RetrieveRequest) (*graph.Re
 	return &graph.Retrieval{ID: "r1", Alpha: 0.5}, k.err
 }
 
+// report is the status of a sidecar that is well.
+func report(context.Context) status.Report {
+	r := status.Report{Version: "test"}
+	r.Judge(time.Now())
+	return r
+}
+
 func newFront(t *testing.T, alphaURL string, k *ranker) *httptest.Server {
 	t.Helper()
 	u, err := url.Parse(alphaURL)
 	require.NoError(t, err)
 	s := httptest.NewServer(httpfront.New(httpfront.Options{
-		Alpha: u, Ranker: k, Metrics: telemetry.New("test"), QueryBytes: 4096, Version: "test",
+		Alpha: u, Ranker: k, Metrics: telemetry.New("test"), QueryBytes: 4096, Status: report,
 		AdminNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}))
 	t.Cleanup(s.Close)
@@ -270,11 +278,11 @@ func TestErrorsOfARankedQueryHaveDgraphsShape(t *testing.T) {
 	}{
 		{name: "a fault in the directive has its place", err: &dql.Error{Line: 3, Column: 7, Msg: "hops is 9; write 1 to 6"}, code: 200,
 			want: `{"errors":[{"message":"line 3 column 7: hops is 9; write 1 to 6","locations":[{"line":3,"column":7}],"extensions":{"code":"ErrorInvalidRequest"}}],"data":null}`},
-		{name: "a plain error of the engine loses gRPC's words", err: status.Error(codes.Unknown, "line 1 column 2: no"), code: 200,
+		{name: "a plain error of the engine loses gRPC's words", err: grpcstatus.Error(codes.Unknown, "line 1 column 2: no"), code: 200,
 			want: `{"errors":[{"message":"line 1 column 2: no","extensions":{"code":"ErrorInvalidRequest"}}],"data":null}`},
-		{name: "a status of the engine keeps them, as over the alpha's HTTP", err: status.Error(codes.PermissionDenied, "no"), code: 200,
+		{name: "a status of the engine keeps them, as over the alpha's HTTP", err: grpcstatus.Error(codes.PermissionDenied, "no"), code: 200,
 			want: `{"errors":[{"message":"rpc error: code = PermissionDenied desc = no","extensions":{"code":"ErrorInvalidRequest"}}],"data":null}`},
-		{name: "an engine that is away", err: status.Error(codes.Unavailable, "refused"), code: 502,
+		{name: "an engine that is away", err: grpcstatus.Error(codes.Unavailable, "refused"), code: 502,
 			want: `{"errors":[{"message":"the engine doesn't answer: refused","extensions":{"code":"Error"}}],"data":null}`},
 		{name: "any other error", err: errors.New("nothing links"), code: 200,
 			want: `{"errors":[{"message":"nothing links","extensions":{"code":"ErrorInvalidRequest"}}],"data":null}`},
@@ -416,9 +424,9 @@ func TestRetrieve(t *testing.T) {
 		{name: "broken JSON", body: `{"question":`, code: 400, want: `unexpected EOF`},
 		{name: "too much", body: `{"question":"` + strings.Repeat("x", 1<<20) + `"}`, code: 413, want: `more than 1 MiB`},
 		{name: "a fault with a place", body: `{"question":"q"}`, err: &dql.Error{Line: 1, Column: 2, Msg: "no"}, code: 400, want: `line 1 column 2: no`},
-		{name: "no permission", body: `{"question":"q"}`, err: status.Error(codes.PermissionDenied, "no"), code: 403, want: `{"error":{"code":"permission_denied","message":"no"}}`},
-		{name: "an engine that is away", body: `{"question":"q"}`, err: status.Error(codes.Unavailable, "gone"), code: 502, want: `{"error":{"code":"engine_unavailable","message":"gone"}}`},
-		{name: "an error of the engine", body: `{"question":"q"}`, err: status.Error(codes.Unknown, "odd"), code: 502, want: `{"error":{"code":"engine_error","message":"odd"}}`},
+		{name: "no permission", body: `{"question":"q"}`, err: grpcstatus.Error(codes.PermissionDenied, "no"), code: 403, want: `{"error":{"code":"permission_denied","message":"no"}}`},
+		{name: "an engine that is away", body: `{"question":"q"}`, err: grpcstatus.Error(codes.Unavailable, "gone"), code: 502, want: `{"error":{"code":"engine_unavailable","message":"gone"}}`},
+		{name: "an error of the engine", body: `{"question":"q"}`, err: grpcstatus.Error(codes.Unknown, "odd"), code: 502, want: `{"error":{"code":"engine_error","message":"odd"}}`},
 		{name: "out of time", body: `{"question":"q"}`, err: context.DeadlineExceeded, code: 504, want: `"timeout"`},
 		{name: "our own fault", body: `{"question":"q"}`, err: errors.New("bug"), code: 500, want: `{"error":{"code":"internal","message":"bug"}}`},
 	} {

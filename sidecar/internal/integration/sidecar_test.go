@@ -37,11 +37,17 @@ func settings(addr string) config.Config {
 // serve runs a sidecar until the test ends.
 func serve(t testing.TB, c config.Config) app.Addresses {
 	t.Helper()
+	return serveWith(t, func(ctx context.Context, ready func(app.Addresses)) error {
+		return app.Serve(ctx, c, app.Options{Version: "test", Log: slog.New(slog.DiscardHandler), Ready: ready})
+	})
+}
+
+// serveWith is serve with options of the test's own.
+func serveWith(t testing.TB, run func(ctx context.Context, ready func(app.Addresses)) error) app.Addresses {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan app.Addresses, 1), make(chan error, 1)
-	go func() {
-		done <- app.Serve(ctx, c, app.Options{Version: "test", Log: slog.New(slog.DiscardHandler), Ready: func(a app.Addresses) { ready <- a }})
-	}()
+	go func() { done <- run(ctx, func(a app.Addresses) { ready <- a }) }()
 	select {
 	case at := <-ready:
 		t.Cleanup(func() {

@@ -8,6 +8,11 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/mutation"
@@ -40,8 +45,8 @@ type Budget struct {
 	Time  time.Duration // of the search as a whole
 }
 
-// Options configure a Proxy; all but Resident, Own, Namespace, Dropped, Observe, Remember and
-// Alpha are needed.
+// Options configure a Proxy; all but Resident, Own, Namespace, Dropped, Observe, Tracer, Remember
+// and Alpha are needed.
 type Options struct {
 	Engine    Engine
 	Resident  Resident // nil: every search reads the engine level by level
@@ -55,6 +60,7 @@ type Options struct {
 	Budget    Budget
 	Now       func() time.Time
 	Observe   func(stage string, took time.Duration) // per stage of a query: plan, link, engine, search, render
+	Tracer    trace.Tracer                           // nil: queries are not traced
 }
 
 // Proxy runs ranked queries. It is safe for concurrent use.
@@ -83,6 +89,9 @@ func New(o Options) (*Proxy, error) {
 	if o.Observe == nil {
 		o.Observe = func(string, time.Duration) {}
 	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer("")
+	}
 	return &Proxy{Options: o, hash: hash, texts: texts{hash: hash}, schemas: schemaCache{now: o.Now}}, nil
 }
 
@@ -106,7 +115,29 @@ var ErrRDF = errors.New("@evorag answers in JSON only; leave respFormat out, or 
 
 // Query runs a text that carries the directive. Errors: *dql.Error with a position for
 // what is wrong in the text, ErrRDF, and the engine's own.
-func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
+func (p *Proxy) Query(ctx context.Context, r Request) (answer *Response, err error) {
+	ctx, span := p.Tracer.Start(ctx, "evorag.query")
+	defer func() {
+		if err != nil {
+			span.SetStatus(codes.Error, "the query failed") // the words may hold the question
+		} else {
+			span.SetAttributes(told(answer.Retrieval)...)
+		}
+		span.End()
+	}()
+	return p.query(ctx, r)
+}
+
+// told is what a span tells of a retrieval: no word of the question or the graph.
+func told(r *graph.Retrieval) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("evorag.retrieval", r.ID), attribute.Int("evorag.results", len(r.Results)), attribute.Bool("evorag.partial", r.Partial),
+		attribute.String("evorag.cache", r.Cache.Mode), attribute.Int("evorag.engine_round_trips", r.Timings.RoundTrips),
+	}
+}
+
+// query is the life of a ranked query.
+func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	if r.RDF {
 		return nil, ErrRDF
 	}
@@ -114,6 +145,7 @@ func (p *Proxy) Query(ctx context.Context, r Request) (*Response, error) {
 	q.cache.Mode = graph.CacheOff
 	q.stages.last = q.began
 	defer q.stages.report(p.Observe)
+	defer q.stages.trace(ctx, p.Tracer, q.began)
 
 	parse := dql.Parse
 	inBlock := r.Upsert && dql.FormOf(r.Query) == dql.FormUpsert

@@ -1,7 +1,10 @@
 package proxy
 
 import (
+	"context"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
@@ -18,6 +21,16 @@ func (s *stages) mark(name string, now time.Time) {
 	s.names = append(s.names, name)
 	s.took = append(s.took, now.Sub(s.last))
 	s.last = now
+}
+
+// trace makes a span of each stage, with the times that it had.
+func (s *stages) trace(ctx context.Context, tracer trace.Tracer, began time.Time) {
+	at := began
+	for i, n := range s.names {
+		_, span := tracer.Start(ctx, "evorag.query."+n, trace.WithTimestamp(at))
+		at = at.Add(s.took[i])
+		span.End(trace.WithTimestamp(at))
+	}
 }
 
 func (s *stages) report(observe func(string, time.Duration)) {

@@ -24,6 +24,7 @@ type Metrics struct {
 	feedback  feedbackMetrics
 	evolution evolutionMetrics
 	cache     *prometheus.CounterVec
+	aborts    prometheus.Counter
 }
 
 // New makes the metrics, registered in a registry of their own together with those of the
@@ -57,6 +58,10 @@ func New(version string) *Metrics {
 		Name: "dgraph_evorag_query_cache_total",
 		Help: "Ranked queries by where they were searched: resident, on demand, off.",
 	}, []string{"mode"})
+	m.aborts = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dgraph_evorag_transaction_aborts_total",
+		Help: "The sidecar's own transactions that met another's and were tried again.",
+	})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "dgraph_evorag_build_info",
 		Help:        "Always 1; the label names the version.",
@@ -66,7 +71,7 @@ func New(version string) *Metrics {
 	m.model = newModelMetrics(m.registry)
 	m.feedback = newFeedbackMetrics(m.registry)
 	m.evolution = newEvolutionMetrics(m.registry)
-	m.registry.MustRegister(m.requests, m.latency, m.stages, m.partial, m.trips, m.cache, build,
+	m.registry.MustRegister(m.requests, m.latency, m.stages, m.partial, m.trips, m.cache, m.aborts, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -91,6 +96,9 @@ func (m *Metrics) Query(roundTrips int, partial bool, cache string) {
 		m.partial.Inc()
 	}
 }
+
+// Aborted counts one transaction of the sidecar's own that is tried again.
+func (m *Metrics) Aborted() { m.aborts.Inc() }
 
 // Watch adds a gauge that is read when the metrics are; value must not block.
 func (m *Metrics) Watch(name, help string, value func() float64) {

@@ -11,13 +11,14 @@ type modelMetrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 	tokens  *prometheus.CounterVec
+	cost    *prometheus.CounterVec
 }
 
 func newModelMetrics(r prometheus.Registerer) modelMetrics {
 	m := modelMetrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dgraph_evorag_llm_calls_total",
-			Help: "Calls of the chat model, by purpose (answer, evaluate, judge) and outcome.",
+			Help: "Calls of the chat model, by purpose (answer, evaluate, judge, label) and outcome.",
 		}, []string{"purpose", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "dgraph_evorag_llm_seconds",
@@ -27,15 +28,20 @@ func newModelMetrics(r prometheus.Registerer) modelMetrics {
 			Name: "dgraph_evorag_llm_tokens_total",
 			Help: "Tokens of the chat model, by purpose and kind (prompt, completion).",
 		}, []string{"purpose", "kind"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dgraph_evorag_llm_cost_total",
+			Help: "What calls of the chat model cost, by purpose, in the currency of llm.prompt_price and llm.completion_price.",
+		}, []string{"purpose"}),
 	}
-	r.MustRegister(m.calls, m.seconds, m.tokens)
+	r.MustRegister(m.calls, m.seconds, m.tokens, m.cost)
 	return m
 }
 
-// Model counts one call of the chat model.
-func (m *Metrics) Model(purpose, outcome string, took time.Duration, prompt, completion int) {
+// Model counts one call of the chat model; cost is in the currency of the configured prices.
+func (m *Metrics) Model(purpose, outcome string, took time.Duration, prompt, completion int, cost float64) {
 	m.model.calls.WithLabelValues(purpose, outcome).Inc()
 	m.model.seconds.WithLabelValues(purpose).Observe(took.Seconds())
 	m.model.tokens.WithLabelValues(purpose, "prompt").Add(float64(prompt))
 	m.model.tokens.WithLabelValues(purpose, "completion").Add(float64(completion))
+	m.model.cost.WithLabelValues(purpose).Add(cost)
 }

@@ -90,7 +90,7 @@ form.addEventListener("submit", async (e) => {
 async function server() {
   try {
     const s = await status();
-    fill(byId("server"), "Version " + s.version + ", in front of " + (s.cluster?.http ?? s.alpha));
+    fill(byId("server"), "Version " + s.version + ", in front of " + s.cluster.http);
   } catch (err) {
     fill(byId("server"), h("span", { class: "error" }, err.message));
   }
