@@ -3,22 +3,19 @@ package grpcfront
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/dgraph-io/dgo/v230/protos/api"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/mutation"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 )
 
 // Keeper knows what was learned about edges.
@@ -63,7 +60,7 @@ func (f *Front) mutation(method string, s grpc.ServerStream, m *message, answer 
 		keep = f.keepRunDQL
 	}
 	kept, err := keep(s.Context(), m.data.Materialize())
-	if err != nil && passing(err) {
+	if err != nil && proxy.Passing(err) {
 		return err
 	}
 	if err != nil {
@@ -248,17 +245,4 @@ func appendFacets(quad []byte, facets []mutation.Facet) ([]byte, error) {
 		quad = protowire.AppendBytes(protowire.AppendTag(quad, fieldFacets, protowire.BytesType), b)
 	}
 	return quad, nil
-}
-
-// passing tells errors that lie in the engine's state and not in the request.
-func passing(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return true
-	}
-	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
-		return true
-	}
-	text := strings.ToLower(err.Error())
-	return strings.Contains(text, "not ready") || strings.Contains(text, "retry")
 }

@@ -12,12 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/evorag/dgraph-evorag/plugin/dql"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/mutation"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 )
 
 // Keeper knows what was learned about edges.
@@ -70,7 +68,7 @@ func (f *Front) kept(r *http.Request, m mutation.Text, text string) (*http.Reque
 		return r, nil
 	}
 	out, err := f.keep(r, m, text)
-	if err != nil && passing(err) {
+	if err != nil && proxy.Passing(err) {
 		return nil, err
 	}
 	if err != nil { // the alpha says better than we what is wrong with it
@@ -78,19 +76,6 @@ func (f *Front) kept(r *http.Request, m mutation.Text, text string) (*http.Reque
 		return r, nil
 	}
 	return out, nil
-}
-
-// passing tells errors that lie in the engine's state and not in the request.
-func passing(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return true
-	}
-	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
-		return true
-	}
-	text := strings.ToLower(err.Error())
-	return strings.Contains(text, "not ready") || strings.Contains(text, "retry")
 }
 
 // readMutation reads the body of a mutation and gives it decompressed. One that the alpha

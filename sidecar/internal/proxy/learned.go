@@ -2,6 +2,11 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/mutation"
@@ -43,6 +48,20 @@ func (p *Proxy) Learned(ctx context.Context, c graph.Call, edges []mutation.Edge
 	}
 	learned, err := l.Read(answer.JSON)
 	return learned, answer.Txn, err
+}
+
+// Passing tells errors of Learned that lie in the engine's state and not in the request: the engine
+// can't be asked now.
+func Passing(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return true
+	}
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "not ready") || strings.Contains(text, "retry")
 }
 
 // Named finds the nodes of one name as the sidecar itself, for administrators.
