@@ -117,6 +117,22 @@ func TestCallsOverGRPCAreAnsweredAlike(t *testing.T) {
 			c.call(call{method: "/api.Nobody/Nothing", in: &api.Check{}, out: &api.Version{}})
 			c.call(call{method: "/grpc.health.v1.Health/Check", in: &api.Check{}, out: &api.Version{}})
 		}},
+		{"RunDQL that sets edges", func(c *client) {
+			c.call(query(set("<0x3001> <s.name> \"R\" .\n<0x3001> <s.friend> <0x3002> (w=1) .", true)))
+			for _, text := range []string{
+				`{ set { <0x3001> <s.friend> <0x3002> (w=2) . } }`,
+				`upsert { query { v as q(func: eq(s.name, "R")) { uid s.name } } mutation @if(gt(len(v), 0)) { set { uid(v) <s.friend> <0x3003> . } set { uid(v) <s.friend> <0x3004> . } } mutation { delete { <0x3001> <s.friend> <0x3002> . } } }`,
+				`upsert { mutation @if(eq(len(v), 7)) { set { <0x3001> <s.friend> <0x3005> . } } mutation { set { uid(v) <s.friend> <0x3006> . } } query { v as q(func: eq(s.name, "R")) { uid } } }`,
+				`{ set { <0x3001> <s.friend> <0x3002> . <0x3001> <s.age> "x" . } }`,
+				`{ set { <0x3001> <s.friend> <0x3002> . } delete { <0x3001> <s.friend> * . } }`,
+				`{ set { <0x3001> <s.friend> <0x3002> . } } and more`,
+				`{ set { <0x3001> <s.friend> <0x3002> . } drop { } }`,
+			} {
+				c.call(call{method: "RunDQL", in: &api.RunDQLRequest{DqlQuery: text}, out: &api.Response{}})
+				c.call(query(&api.Request{Query: "{ q(func: uid(0x3001)) { s.name s.friend @facets { uid } } }"}))
+			}
+			c.call(call{method: "RunDQL", in: &api.RunDQLRequest{DqlQuery: `{ set { <0x3001> <s.friend> <0x3002> . } }`, ReadOnly: true}, out: &api.Response{}})
+		}},
 		{"metadata", func(c *client) {
 			for _, md := range []metadata.MD{
 				metadata.Pairs("debug", "true"), metadata.Pairs("debug", "maybe"), metadata.Pairs("accessjwt", "nonsense"),
