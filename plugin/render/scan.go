@@ -130,15 +130,15 @@ func (s *scanner) skip() span {
 	}
 	start := s.at
 	var open []byte // the brackets that are to come
-	first := true   // of the container at hand
 	for {
-		switch c := s.next(); {
-		case c == '{':
+		first := true // in the container at hand
+		switch s.next() {
+		case '{':
 			s.at++
-			open, first = append(open, '}'), true
-		case c == '[':
+			open = append(open, '}')
+		case '[':
 			s.at++
-			open, first = append(open, ']'), true
+			open = append(open, ']')
 		default:
 			s.scalar()
 			first = false
