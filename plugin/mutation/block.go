@@ -31,7 +31,7 @@ func ReadRDF(text string) Text {
 	case s.word() == "upsert":
 		s.upsert()
 	}
-	if s.failed {
+	if s.space(); s.failed || s.pos < len(text) { // Dgraph reads the text to its end
 		return Text{}
 	}
 	return s.out
@@ -158,6 +158,7 @@ func (s *scanner) upsert() {
 	for {
 		s.space()
 		if s.peek() == '}' {
+			s.pos++
 			return
 		}
 		start := s.pos

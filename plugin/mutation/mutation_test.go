@@ -50,6 +50,9 @@ func TestLearnedFacetsAreAddedAndNothingElseChanges(t *testing.T) {
 		{"an upsert between known nodes", "rdf", `upsert { query { v as var(func: has(x)) } mutation @if(eq(len(v), 0)) { set { <0x1> <follows> <0x2> . } } }`, `upsert { query { v as var(func: has(x)) } mutation @if(eq(len(v), 0)) { set { <0x1> <follows> <0x2>« (evorag.score=103.25, evorag.n=4)» . } } }`},
 		{"an upsert with variables", "rdf", "upsert { query { q(func: eq(name, \"}\")) { v as uid w as follows } } mutation { set { uid( v ) <follows> uid(w) (since=2006) . # why\n} } }",
 			"upsert { query { q(func: eq(name, \"}\")) { v as uid w as follows } } mutation { set { uid( v ) <follows> uid(w) (since=2006) . # why«\n<0x1> <follows> <0x2> (since=2006, evorag.score=103.25, evorag.n=4) .\n<0x1> <follows> <0x3> (since=2006, evorag.score=90.0, evorag.hidden=true) .»\n} } }"},
+		{"more behind the block, which Dgraph refuses", "rdf", `{ set { <0x1> <follows> <0x2> . } } and more`, `{ set { <0x1> <follows> <0x2> . } } and more`},
+		{"an operation that there is none of", "rdf", `{ set { <0x1> <follows> <0x2> . } drop { } }`, `{ set { <0x1> <follows> <0x2> . } drop { } }`},
+		{"a comment behind the block", "rdf", "upsert { query { v as var(func: has(x)) } mutation { set { <0x1> <follows> <0x2> . } } } # }\n", "upsert { query { v as var(func: has(x)) } mutation { set { <0x1> <follows> <0x2>« (evorag.score=103.25, evorag.n=4)» . } } } # }\n"},
 		{"a query", "rdf", `{ set(func: uid(0x1)) { uid } }`, `{ set(func: uid(0x1)) { uid } }`},
 
 		{"a JSON edge", "json", `{"set": {"uid":"0x1", "follows": {"uid":"0x2"} }}`, `{"set": {"uid":"0x1", "follows": {"uid":"0x2"«,"follows|evorag.score":103.25,"follows|evorag.n":4»} }}`},
