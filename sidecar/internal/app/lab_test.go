@@ -161,7 +161,7 @@ func TestTheHarnessLetsAModelAnswerAndJudge(t *testing.T) {
 	}
 	require.Contains(t, arms, "llm ratings")
 	require.Contains(t, arms, "embedding ratings")
-	require.Less(t, arms["feedback + evolution"].Points[1].Rating, 2.0, "F1 of its words")
+	require.InDelta(t, 1+4./3, arms["feedback + evolution"].Points[1].Rating, .3, "F1 of its words: one of four is shared with any town")
 }
 
 // texts is a made-up set that comes with texts: each speaks of a firm and of its founder, and
