@@ -13,7 +13,9 @@ var (
 	relation string
 	//go:embed feedback.schema
 	feedback string
+	//go:embed weights.schema
+	weights string
 )
 
 // Text defines every evorag.* predicate and type, in Dgraph's schema language.
-var Text = bookkeeping + relation + feedback + evolution
+var Text = bookkeeping + relation + feedback + evolution + weights

@@ -32,7 +32,7 @@ func TestNothingIsAllocatedAfterWarmUp(t *testing.T) {
 		}
 	}))
 	r := retrieval(golden(.2))
-	learner := credit.DefaultRule().NewLearner("default")
+	learner := smallSteps.NewLearner("default")
 	lesson := credit.Lesson{Retrieval: r, Utilities: golden(.2).U, Rate: 1}
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		if _, err := learner.Learn(lesson); err != nil {

@@ -27,6 +27,9 @@ func golden(delta float64) *credit.Problem {
 	return &p
 }
 
+// smallSteps is a rule that is gentler than the paper's.
+var smallSteps = credit.Rule{Eta: .5, EtaAlpha: .05, Cap: 3, Delta: .2, Negative: .3}
+
 func gradient(t require.TestingT, p *credit.Problem) *credit.Gradient {
 	g, err := new(credit.Calculus).Gradient(p)
 	require.NoError(t, err)
@@ -58,12 +61,18 @@ func problems(maxPaths int) *rapid.Generator[*credit.Problem] {
 		p := new(credit.Problem)
 		p.Reset(rapid.Float64Range(rank.MinAlpha, rank.MaxAlpha).Draw(t, "alpha"), rapid.SampledFrom([]float64{0, .2, .5}).Draw(t, "delta"))
 		n := rapid.IntRange(1, 8).Draw(t, "triplets")
+		p.Temperature = rapid.SampledFrom([]float64{0, .5, 1}).Draw(t, "temperature")
 		for range n {
-			p.AddTriplet(rapid.Float64Range(.2, .95).Draw(t, "Sr"), rapid.Float64Range(.02, .98).Draw(t, "Sc"))
+			sc, to := rapid.Float64Range(.02, .98).Draw(t, "Sc"), rapid.Float64Range(.02, .98).Draw(t, "Sc as asked")
+			if rapid.Bool().Draw(t, "asked") {
+				p.AddAsked(rapid.Float64Range(.2, .95).Draw(t, "Sr"), sc, to-sc)
+			} else {
+				p.AddTriplet(rapid.Float64Range(.2, .95).Draw(t, "Sr"), sc)
+			}
 		}
 		for range rapid.IntRange(1, maxPaths).Draw(t, "paths") {
 			path := rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(n-1)), 1, min(n, 4), rapid.ID[int32]).Draw(t, "path")
-			p.AddPath(rapid.Float64Range(-.95, 1).Draw(t, "U"), path...)
+			p.AddBiased(rapid.Float64Range(-.95, 1).Draw(t, "U"), rapid.Float64Range(-.3, .3).Draw(t, "bias"), path...)
 		}
 		return p
 	})
@@ -71,7 +80,8 @@ func problems(maxPaths int) *rapid.Generator[*credit.Problem] {
 
 func clone(p *credit.Problem) *credit.Problem {
 	q := *p
-	q.Sr, q.Sc, q.Start, q.Index, q.U = slices.Clone(p.Sr), slices.Clone(p.Sc), slices.Clone(p.Start), slices.Clone(p.Index), slices.Clone(p.U)
+	q.Sr, q.Sc, q.Asked = slices.Clone(p.Sr), slices.Clone(p.Sc), slices.Clone(p.Asked)
+	q.Start, q.Index, q.U, q.Bias = slices.Clone(p.Start), slices.Clone(p.Index), slices.Clone(p.U), slices.Clone(p.Bias)
 	return &q
 }
 
@@ -93,6 +103,10 @@ func TestTheGradientIsThatOfFiniteDifferences(t *testing.T) {
 		}
 		for i := range p.Sc {
 			check("dLoss/dSc", g.Sc[i], func(q *credit.Problem, h float64) { q.Sc[i] += h })
+			check("dLoss/dAsked", g.Sc[i], func(q *credit.Problem, h float64) { q.Asked[i] += h })
+		}
+		for i := range p.Bias {
+			check("dLoss/dBias", g.Bias[i], func(q *credit.Problem, h float64) { q.Bias[i] += h })
 		}
 		check("dLoss/dalpha", g.Alpha, func(q *credit.Problem, h float64) { q.Alpha += h })
 	})
@@ -104,7 +118,14 @@ func TestPropertiesOfTheGradient(t *testing.T) {
 		g := gradient(t, p)
 		var sum float64
 		for i, d := range g.Sc {
-			sum += d * rank.P(p.Alpha, p.Sr[i], p.Sc[i])
+			sum += d * rank.P(p.Alpha, p.Sr[i], p.Sc[i]+p.Asked[i])
+		}
+		require.InDelta(t, 0, sum, 1e-12)
+	}))
+	t.Run("the gradients of the biases sum to zero", rapid.MakeCheck(func(t *rapid.T) {
+		var sum float64
+		for _, d := range gradient(t, problems(12).Draw(t, "problem")).Bias {
+			sum += d
 		}
 		require.InDelta(t, 0, sum, 1e-12)
 	}))
@@ -144,19 +165,24 @@ func TestPropertiesOfTheGradient(t *testing.T) {
 	}))
 	t.Run("the bound alpha/P holds", rapid.MakeCheck(func(t *rapid.T) {
 		p := problems(8).Draw(t, "problem")
+		temperature := p.Temperature
+		if temperature == 0 {
+			temperature = 1
+		}
 		for i, d := range gradient(t, p).Sc {
-			require.LessOrEqual(t, math.Abs(d), p.Alpha/rank.P(p.Alpha, p.Sr[i], p.Sc[i])+1e-12)
+			require.LessOrEqual(t, math.Abs(d), p.Alpha/rank.P(p.Alpha, p.Sr[i], p.Sc[i]+p.Asked[i])/temperature+1e-12)
 		}
 	}))
 	t.Run("the order of paths changes nothing", rapid.MakeCheck(func(t *rapid.T) {
 		p := problems(8).Draw(t, "problem")
 		q := new(credit.Problem)
 		q.Reset(p.Alpha, p.Delta)
+		q.Temperature = p.Temperature
 		for i := range p.Sr {
-			q.AddTriplet(p.Sr[i], p.Sc[i])
+			q.AddAsked(p.Sr[i], p.Sc[i], p.Asked[i])
 		}
 		for _, i := range rapid.Permutation(indices(p.Paths())).Draw(t, "order") {
-			q.AddPath(p.U[i], p.Index[p.Start[i]:p.Start[i+1]]...)
+			q.AddBiased(p.U[i], p.Bias[i], p.Index[p.Start[i]:p.Start[i+1]]...)
 		}
 		a, b := gradient(t, p), gradient(t, q)
 		require.InDelta(t, a.Loss, b.Loss, 1e-12)
@@ -201,6 +227,9 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*credit.Problem){
 		"a NaN among Sr":         func(p *credit.Problem) { p.Sr[1] = math.NaN() },
 		"an infinity among Sc":   func(p *credit.Problem) { p.Sc[0] = math.Inf(1) },
+		"a NaN as question":      func(p *credit.Problem) { p.Asked[2] = math.NaN() },
+		"an infinite bias":       func(p *credit.Problem) { p.Bias[1] = math.Inf(-1) },
+		"a negative temperature": func(p *credit.Problem) { p.Temperature = -1 },
 		"a NaN as alpha":         func(p *credit.Problem) { p.Alpha = math.NaN() },
 		"a utility above one":    func(p *credit.Problem) { p.U[0] = 1.5 },
 		"a NaN as utility":       func(p *credit.Problem) { p.U[2] = math.NaN() },
@@ -235,24 +264,26 @@ func retrieval(p *credit.Problem) graph.Retrieval {
 		in := graph.Instance{Nodes: []graph.Node{{UID: 1}}}
 		for _, t := range p.Index[p.Start[i]:p.Start[i+1]] {
 			in.Triplets = append(in.Triplets, graph.ScoredTriplet{
-				Triplet: graph.Triplet{Head: 1, Predicate: "p", Object: graph.UID(t + 2)}, Sr: p.Sr[t], Sc: p.Sc[t],
+				Triplet: graph.Triplet{Head: 1, Predicate: "p", Object: graph.UID(t + 2)}, Sr: p.Sr[t], Sc: p.Sc[t], Asked: p.Asked[t],
 			})
 			in.Nodes = append(in.Nodes, graph.Node{UID: graph.UID(t + 2)})
 		}
-		r.Results = append(r.Results, graph.Result{Start: graph.Node{UID: 1}, Instances: []graph.Instance{in}})
+		r.Results = append(r.Results, graph.Result{Start: graph.Node{UID: 1}, Bias: p.Bias[i], Instances: []graph.Instance{in}})
 	}
 	return r
 }
 
 func TestTheIteratesSettle(t *testing.T) {
-	for _, learner := range []credit.Learner{credit.DefaultRule().NewLearner("default"), credit.PaperRule().NewLearner("paper")} {
+	for _, learner := range []credit.Learner{credit.DefaultBundleRule().NewLearner("default"), smallSteps.NewLearner("small steps"), credit.PaperRule().NewLearner("paper")} {
 		t.Run(learner.Name(), rapid.MakeCheck(func(t *rapid.T) {
 			p := problems(6).Draw(t, "problem")
 			// Where P can get near 0 (alpha at 0.9 and a hostile Sr) a constant step goes to and fro.
 			p.Alpha = min(.6, p.Alpha)
+			p.Temperature = 0
 			for i := range p.Sr {
-				p.Sr[i] = max(.5, p.Sr[i])
+				p.Sr[i], p.Asked[i] = max(.5, p.Sr[i]), 0
 			}
+			clear(p.Bias)
 			round := func() (moved float64) {
 				step, err := learner.Learn(credit.Lesson{Retrieval: retrieval(p), Utilities: p.U, Rate: 1})
 				require.NoError(t, err)

@@ -104,10 +104,10 @@ func TestARatingIsAValueAroundThree(t *testing.T) {
 
 func TestABundlesInstancesAreJudgedByTheirOwnObjects(t *testing.T) {
 	r := owners()
-	require.Equal(t, [][]bool{{false, true}, {false}}, credit.Own(r, "The Walt Disney Company owns it"))
+	require.Equal(t, [][]credit.Mention{{{}, {End: true, Some: true, Own: true}}, {{}}}, credit.Mentions(r, "The Walt Disney Company owns it"))
 
 	learn := func(rule credit.Rule, u float64, response string) map[graph.UID]float64 {
-		step, err := rule.NewLearner("x").Learn(credit.Lesson{Retrieval: r, Utilities: []float64{u, 0}, Own: credit.Own(r, response), Rate: 1})
+		step, err := rule.NewLearner("x").Learn(credit.Lesson{Retrieval: r, Utilities: []float64{u, 0}, Mentions: credit.Mentions(r, response), Rate: 1})
 		require.NoError(t, err)
 		out := map[graph.UID]float64{}
 		for _, s := range step.Scores {
@@ -115,16 +115,16 @@ func TestABundlesInstancesAreJudgedByTheirOwnObjects(t *testing.T) {
 		}
 		return out
 	}
-	good := learn(credit.DefaultRule(), 1, "The Walt Disney Company")
+	good := learn(smallSteps, 1, "The Walt Disney Company")
 	require.Positive(t, good[3])
 	require.Negative(t, good[2], "its sibling makes room")
-	bad := learn(credit.DefaultRule(), -1, "21st Century Fox")
+	bad := learn(smallSteps, -1, "21st Century Fox")
 	require.Negative(t, bad[2])
 	require.Positive(t, bad[3])
-	neither := learn(credit.DefaultRule(), 1, "somebody")
+	neither := learn(smallSteps, 1, "somebody")
 	require.Equal(t, neither[2], neither[3], "where the response names none, all inherit alike")
 
-	best := credit.DefaultRule()
+	best := smallSteps
 	best.Best = true
 	one := learn(best, 1, "The Walt Disney Company")
 	require.NotContains(t, one, graph.UID(3), "only the best instance stands for its result")

@@ -15,6 +15,10 @@ var (
 	ErrNoGold     = errors.New("no reference answer; send it as answer, or leave the evaluator gold out")
 )
 
+// Template names what the features of questions are made by; steps along others are no use to
+// today's weights.
+var Template = relevance.TemplateOf(relevance.DefaultDim)
+
 // Embedding evaluates without a model: a path contributed when it names an object that the
 // response names, else as far as their texts are alike.
 type Embedding struct{ hash *relevance.Hash }

@@ -57,14 +57,29 @@ func topics(r graph.Retrieval) map[graph.UID]bool {
 	return out
 }
 
-// Own tells for each result and instance whether the name of one of its own objects stands in
-// one of the texts: of a node that is no topic, and that not all instances of its result
-// share. A result whose instances share all objects counts them as everyone's own.
-func Own(r graph.Retrieval, texts ...string) [][]bool {
+// Mention is what of one instance a response names; topics don't count.
+type Mention struct {
+	End  bool // the last node
+	Some bool // any node
+	Own  bool // a node that not all instances of its result share
+}
+
+// Mentions tells for each result and instance what of it stands in one of the texts. A result of
+// one instance, which shares nothing, counts all its nodes as its own.
+func Mentions(r graph.Retrieval, texts ...string) [][]Mention {
 	m, about := newMentions(texts...), topics(r)
-	out := make([][]bool, len(r.Results))
+	known := map[string]bool{} // by name
+	named := func(n graph.Node) bool {
+		is, ok := known[n.Name]
+		if !ok {
+			is = m.has(n.Name)
+			known[n.Name] = is
+		}
+		return is && !about[n.UID]
+	}
+	out := make([][]Mention, len(r.Results))
 	for i, result := range r.Results {
-		out[i] = make([]bool, len(result.Instances))
+		out[i] = make([]Mention, len(result.Instances))
 		in := map[graph.UID]int{} // in how many instances a node is
 		for _, instance := range result.Instances {
 			for _, n := range instance.Nodes {
@@ -72,12 +87,14 @@ func Own(r graph.Retrieval, texts ...string) [][]bool {
 			}
 		}
 		for j, instance := range result.Instances {
-			for _, n := range instance.Nodes {
-				shared := in[n.UID] == len(result.Instances) && len(result.Instances) > 1
-				if !about[n.UID] && !shared && m.has(n.Name) {
-					out[i][j] = true
-					break
+			at := &out[i][j]
+			for k, n := range instance.Nodes {
+				if !named(n) {
+					continue
 				}
+				at.Some = true
+				at.End = at.End || k == len(instance.Nodes)-1
+				at.Own = at.Own || in[n.UID] < len(result.Instances) || len(result.Instances) == 1
 			}
 		}
 	}

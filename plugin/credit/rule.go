@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/rank"
 )
 
 // ScoreDelta is the step of one triplet's raw score, in raw points.
@@ -16,15 +17,23 @@ type ScoreDelta struct {
 // results was worth.
 type Lesson struct {
 	Retrieval graph.Retrieval
-	Utilities []float64 // by result, in [-1,1]
-	Own       [][]bool  // by result and instance: its own objects are in the response; nil: not known
-	Rate      float64   // of the rating's source, scales the step; 1 is the whole of it
+	Utilities []float64   // by result, in [-1,1]
+	Mentions  [][]Mention // by result and instance: what of it the response names; nil: not known
+	Rate      float64     // of the rating's source, scales the step; 1 is the whole of it
 }
 
-// Step is what a lesson teaches: how far each score and alpha move, before any clamp.
-// Deltas of 0 are left out; the order is that of the triplets' first places in the results.
+// WeightDelta is the step of one weight vector along the question's features x, in raw points:
+// the vector moves by Delta*x, its product with x by Delta, since x has unit length.
+type WeightDelta struct {
+	Of    rank.WeightOf `json:"of"`
+	Delta float64       `json:"delta"`
+}
+
+// Step is what a lesson teaches: how far each score and alpha move, before any clamp, and each
+// weight vector. Deltas of 0 are left out; the order is that of the first places in the results.
 type Step struct {
 	Scores     []ScoreDelta
+	Weights    []WeightDelta
 	Alpha      float64
 	Degenerate bool // the loss has no gradient here, nothing is learned
 }
@@ -53,12 +62,6 @@ type Rule struct {
 // PaperRule is the paper's: no smoothing, no cap below the scores' span, single paths.
 func PaperRule() Rule {
 	return Rule{Eta: 0.5, EtaAlpha: 0.05, Cap: graph.MaxScore, Negative: 1}
-}
-
-// DefaultRule takes small steps and listens less to what went wrong: large ones overshoot
-// (docs/METHOD.md).
-func DefaultRule() Rule {
-	return Rule{Eta: 0.5, EtaAlpha: 0.05, Cap: 3, Delta: 0.2, Negative: 0.3}
 }
 
 // NewLearner makes the learner of scores and alpha by this rule.
@@ -115,9 +118,9 @@ func (s *scores) load(l Lesson) {
 		if u < 0 {
 			u *= s.rule.Negative
 		}
-		var own []bool
-		if l.Own != nil {
-			own = l.Own[i]
+		var mentions []Mention
+		if l.Mentions != nil {
+			mentions = l.Mentions[i]
 		}
 		for j, in := range result.Instances {
 			if s.rule.Best && j > 0 {
@@ -136,19 +139,19 @@ func (s *scores) load(l Lesson) {
 				}
 				s.path = append(s.path, at)
 			}
-			s.problem.AddPath(inherited(u, own, j, s.rule.Best), s.path...)
+			s.problem.AddPath(inherited(u, mentions, j, s.rule.Best), s.path...)
 		}
 	}
 }
 
 // inherited is the utility of an instance: its result's, where its own objects are in the
 // response or none of the result's instances' are; else the neutral one.
-func inherited(u float64, own []bool, instance int, best bool) float64 {
-	if best || own == nil || own[instance] {
+func inherited(u float64, mentions []Mention, instance int, best bool) float64 {
+	if best || mentions == nil || mentions[instance].Own {
 		return u
 	}
-	for _, o := range own {
-		if o {
+	for _, m := range mentions {
+		if m.Own {
 			return 0
 		}
 	}

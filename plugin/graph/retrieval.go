@@ -17,6 +17,11 @@ type Retrieval struct {
 	Reason    string   `json:"reason,omitempty"`
 	Cache     Cache    `json:"cache"`
 	Timings   Timings  `json:"timings"`
+
+	// Features are the question's, which the learned weights were multiplied with, and Template
+	// what they are made by. They are no part of the answer; who stores the retrieval keeps them.
+	Features Features `json:"-"`
+	Template string   `json:"-"`
 }
 
 // Ways in which a ranked query finds its candidates.
@@ -52,7 +57,8 @@ type Result struct {
 	Block     string     `json:"block"` // the DQL block's name
 	Start     Node       `json:"start"`
 	Metapath  []string   `json:"metapath"`                 // DQL spelling, "~pred" for an inverse step
-	Z         float64    `json:"z"`                        // equation (3), of the best instance; <= 0
+	Z         float64    `json:"z"`                        // equation (3) with Bias, of the best instance
+	Bias      float64    `json:"hop_bias,omitempty"`       // c_h.x/200 of its hop count, a summand of z; 0 before any feedback
 	P         float64    `json:"p"`                        // equation (4), over the results retained in this query
 	Total     int        `json:"total"`                    // instances that there are, of which Instances are the best
 	AtLeast   bool       `json:"total_at_least,omitempty"` // Total is a lower bound: counting was cut
@@ -95,11 +101,12 @@ type ScoredTriplet struct {
 	Triplet
 	Label   string  `json:"label"` // the relation's text
 	Inverse bool    `json:"inverse,omitempty"`
-	Score   float64 `json:"score"`         // raw, in [0,200]
-	Sr      float64 `json:"sr"`            // in (0,1]
-	Sc      float64 `json:"sc"`            // in [0,1]
-	P       float64 `json:"P"`             // in [1e-6,1]
-	Via     string  `json:"via,omitempty"` // of a shortcut, with explain: true: the path that it stands for
+	Score   float64 `json:"score"`           // raw, in [0,200]
+	Sr      float64 `json:"sr"`              // in (0,1]
+	Sc      float64 `json:"sc"`              // in [0,1]
+	Asked   float64 `json:"asked,omitempty"` // w_r.x/200, what the question moves Sc by; 0 before any feedback
+	P       float64 `json:"P"`               // in [1e-6,1], of Sc so moved
+	Via     string  `json:"via,omitempty"`   // of a shortcut, with explain: true: the path that it stands for
 }
 
 // Float is a float64 that prints with at most six significant digits in JSON.

@@ -77,7 +77,11 @@ func (h *Hash) Name() string { return fmt.Sprintf("hash-v1/%d", h.Dim()) }
 // Embed gives the vector of a text; equal texts give equal vectors.
 func (h *Hash) Embed(text string) Vector { return h.embed(Words(text)) }
 
-func (h *Hash) embed(words []string) Vector {
+func (h *Hash) embed(words []string) Vector { return h.weigh(words, stopWeight, 1) }
+
+// weigh hashes words and their pieces: a word of form weighs stop against 1, a piece gram
+// against its word.
+func (h *Hash) weigh(words []string, stop, gram float32) Vector {
 	type feature struct {
 		index  uint16
 		weight float32
@@ -93,11 +97,11 @@ func (h *Hash) embed(words []string) Vector {
 	for _, w := range words {
 		weight := float32(1)
 		if stopWords[w] {
-			weight = stopWeight
+			weight = stop
 		}
 		add('w', w, weight)
 		for g := range grams(w) {
-			add('g', g, weight)
+			add('g', g, weight*gram)
 		}
 	}
 	slices.SortFunc(features, func(a, b feature) int { return int(a.index) - int(b.index) })

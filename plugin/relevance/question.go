@@ -7,8 +7,9 @@ import (
 
 // Question is a question's vector x, ready to be compared with Tables.
 type Question struct {
-	Vector Vector // x, unit length
-	dense  []float32
+	Vector   Vector // unit length
+	Features Vector // x of the learned weights, unit length
+	dense    []float32
 }
 
 // Ask embeds a question. The words of the linked topic entities, given by their names, are
@@ -34,8 +35,18 @@ func (h *Hash) Ask(text string, topics ...string) *Question {
 		rest = words
 	}
 	v := h.embed(rest)
-	return &Question{Vector: v, dense: v.Dense(h.Dim())}
+	return &Question{Vector: v, Features: h.weigh(rest, 1, learnedGram), dense: v.Dense(h.Dim())}
 }
+
+// learnedGram is the weight of a word's pieces in Features, against 1 of the word. There the
+// words of form count in full: who, when and where tell which relation is meant.
+const learnedGram = 0.5
+
+// Template names what Features are made by, so that weights over others are set aside.
+func (h *Hash) Template() string { return TemplateOf(h.Dim()) }
+
+// TemplateOf is Template of the Hash of a dimension.
+func TemplateOf(dim int) string { return fmt.Sprintf("hash-v1/%d/words=1,pieces=%g", dim, learnedGram) }
 
 // Given takes a question's vector from the caller instead of a text. It is brought to unit
 // length; another dimension, a number that is not finite and the zero vector are errors.
@@ -61,5 +72,5 @@ func (h *Hash) Given(x []float32) (*Question, error) {
 			v.Weight = append(v.Weight, float32(float64(f)/norm))
 		}
 	}
-	return &Question{Vector: v, dense: v.Dense(h.Dim())}, nil
+	return &Question{Vector: v, Features: v, dense: v.Dense(h.Dim())}, nil
 }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/plan"
+	"github.com/evorag/dgraph-evorag/plugin/search"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/console"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
@@ -332,7 +333,12 @@ func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard
 		Observe:  m.Stage,
 		Tracer:   t,
 		Alpha:    learning.LearnedAlpha,
+		Weights:  learning.LearnedWeights,
+		Rule:     search.All,
 		Remember: learning.Remember,
+	}
+	if cfg.Ranking.PathRule == "maximal" {
+		o.Rule = search.Maximal
 	}
 	if cache != nil {
 		o.Resident = resident{cache}

@@ -21,13 +21,13 @@ import (
 // be nil.
 func newFeedback(cfg config.Config, client *dgraph.Client, ids *token.Signer, cache *graphcache.Cache, model *llm.Client, m *telemetry.Metrics, t trace.Tracer, log *slog.Logger) (*feedback.Service, error) {
 	f := cfg.Feedback
-	rule, name, err := ruleOf(f.Learner)
+	learner, err := learnerOf(f.Learner)
 	if err != nil {
 		return nil, err
 	}
 	o := feedback.Options{
 		Store: client, IDs: retrievalIDs{ids}, Namespace: client.Namespace(), Meter: m, Now: time.Now, Log: log, Tracer: t,
-		Learner:    func() credit.Learner { return rule.NewLearner(name) },
+		Learner:    learner,
 		Gate:       credit.Gate{MinFidelity: f.MinFidelity, MaxConflict: f.MaxConflict},
 		Rates:      map[feedback.Source]float64{feedback.Human: f.RateOf.Human, feedback.LLM: f.RateOf.LLM, feedback.GroundTruth: f.RateOf.GroundTruth},
 		Evaluator:  f.Evaluator,
@@ -52,17 +52,18 @@ func newFeedback(cfg config.Config, client *dgraph.Client, ids *token.Signer, ca
 	return feedback.New(o)
 }
 
-func ruleOf(l config.Learner) (credit.Rule, string, error) {
+// learnerOf gives what makes the learner that is set.
+func learnerOf(l config.Learner) (func() credit.Learner, error) {
 	switch l.Rule {
 	case "default":
-		return credit.DefaultRule(), "default", nil
+		return func() credit.Learner { return credit.DefaultBundleRule().NewLearner("default") }, nil
 	case "paper":
-		return credit.PaperRule(), "paper", nil
+		return func() credit.Learner { return credit.PaperRule().NewLearner("paper") }, nil
 	case "custom":
 		r := credit.Rule{Eta: l.Eta, EtaAlpha: l.EtaAlpha, Cap: l.Cap, Delta: l.Delta, Gain: l.Gain == "on", Negative: l.Negative}
-		return r, fmt.Sprintf("custom %+v", r), nil
+		return func() credit.Learner { return r.NewLearner(fmt.Sprintf("custom %+v", r)) }, nil
 	}
-	return credit.Rule{}, "", fmt.Errorf("feedback.learner.rule %q; write default, paper or custom", l.Rule)
+	return nil, fmt.Errorf("feedback.learner.rule %q; write default, paper or custom", l.Rule)
 }
 
 // retrievalIDs are signed ids as feedback wants them.

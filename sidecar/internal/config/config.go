@@ -96,6 +96,7 @@ type Ranking struct {
 	Instances int     `yaml:"instances"` // paths shown per bundle, 1..1000
 	Entities  int     `yaml:"entities"`  // start nodes that a question is linked to, 1..100
 	Alpha     float64 `yaml:"alpha"`     // share of the learned contribution, 0.1..0.9
+	PathRule  string  `yaml:"path_rule"` // all: every path is a candidate; maximal: only those that are not the beginning of another
 }
 
 // Budget bounds the work of one ranked query; beyond it the best found so far is returned.
@@ -158,7 +159,7 @@ func Default() Config {
 		GRPCAddr: "127.0.0.1:9180",
 		Names:    []string{"name", "title", "label"},
 		Access:   Access{AdminNetworks: []string{"127.0.0.0/8", "::1/128"}},
-		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5},
+		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5, PathRule: "all"},
 		Budget:   Budget{Edges: 200_000, Steps: 2_000_000, Time: 5 * time.Second},
 		Cache:    Cache{Mode: "on", MemoryMB: 1024, Refresh: 30 * time.Second},
 		LLM: LLM{
@@ -218,6 +219,9 @@ func (c Config) Verify() error {
 	within("ranking.entities", c.Ranking.Entities, 1, 100)
 	if !(c.Ranking.Alpha >= 0.1 && c.Ranking.Alpha <= 0.9) {
 		bad("ranking.alpha", c.Ranking.Alpha, "a number from 0.1 to 0.9")
+	}
+	if !slices.Contains([]string{"all", "maximal"}, c.Ranking.PathRule) {
+		bad("ranking.path_rule", c.Ranking.PathRule, "all or maximal")
 	}
 	within("budget.edges", c.Budget.Edges, 1, 100_000_000)
 	within("budget.steps", c.Budget.Steps, 1, 1_000_000_000)

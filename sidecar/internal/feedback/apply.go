@@ -199,6 +199,9 @@ func (l *ledger) apply(x *lesson) {
 		edge.Score = after
 		l.put(edge)
 	}
+	if len(x.weights) > 0 {
+		e.Weights, e.X, e.Template = x.weights, &x.from.Features, x.from.Template
+	}
 	l.alpha = clampAlpha(l.alpha + x.alpha)
 	e.Alpha[1] = l.alpha
 	l.batch.Entries = append(l.batch.Entries, e)
@@ -214,10 +217,11 @@ func (l *ledger) apply(x *lesson) {
 func (l *ledger) reverse(before effect) {
 	e := before.entry
 	done, moved := e.Steps, e.Alpha[1]-e.Alpha[0]
+	e.Weights = back(e.Weights)
 	e.Kind, e.Steps, e.Void, e.Alpha = kindReversed, nil, nil, [2]float64{l.alpha, l.alpha}
 	l.status[before.uid] = statusSuperseded
 	if before.batch <= l.reset {
-		done, moved = nil, 0
+		done, moved, e.Weights = nil, 0, nil
 	}
 	for _, c := range done {
 		t := before.edges[c.Edge]
@@ -298,6 +302,7 @@ func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*le
 	if len(done.batch.Entries) > 0 {
 		alpha := done.alpha
 		s.alpha.Store(&alpha)
+		s.weigh(done.batch)
 	}
 	return done, nil
 }

@@ -83,7 +83,10 @@ func (c *cluster) score(t testing.TB, e graph.Triplet) (got facet.Edge, there bo
 // shown is a retrieval of the studio's owners and seat.
 func (c *cluster) shown(at time.Time) *graph.Retrieval {
 	names := map[string]string{"fox": "21st Century Fox", "news": "News Corporation", "disney": "The Walt Disney Company", "la": "Los Angeles"}
-	r := &graph.Retrieval{ID: c.signer.New(0, at), Question: "Who owns 20th Century Studios?", Alpha: .5}
+	r := &graph.Retrieval{
+		ID: c.signer.New(0, at), Question: "Who owns 20th Century Studios?", Alpha: .5,
+		Features: graph.Features{Index: []uint16{4, 700}, Weight: []float32{.6, -.8}}, Template: credit.Template,
+	}
 	for i, p := range [][2]string{{"owned_by", "fox"}, {"owned_by", "news"}, {"owned_by", "disney"}, {"seat", "la"}} {
 		start := graph.Node{UID: c.uids["studio"], Name: "20th Century Studios"}
 		r.Results = append(r.Results, graph.Result{N: i + 1, Start: start, Metapath: []string{p[0]}, Total: 1, Instances: []graph.Instance{{
@@ -137,7 +140,7 @@ func (c *cluster) start(t testing.TB, change func(*feedback.Options)) *sidecar {
 	s := &sidecar{meter: &meter{n: map[string]int{}}}
 	o := feedback.Options{
 		Store: c.Client, IDs: ids{c.signer}, Meter: s.meter, Now: time.Now,
-		Learner: func() credit.Learner { return credit.DefaultRule().NewLearner("default") }, Gate: credit.DefaultGate(),
+		Learner: func() credit.Learner { return credit.DefaultBundleRule().NewLearner("default") }, Gate: credit.DefaultGate(),
 		Evaluator: feedback.EmbeddingName, Alpha: .5, Keep: time.Hour, Queue: 1000, Batch: 20, Wait: 20 * time.Millisecond, Retry: 50 * time.Millisecond,
 		Log:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Rate: 1e6, Backlog: 1e6, Tolerance: time.Minute,

@@ -380,7 +380,7 @@ func TestScoresAreExportedImportedAndReset(t *testing.T) {
 		return b.String()
 	}
 	saved := export()
-	require.Equal(t, 5, strings.Count(saved, "\n"), saved)
+	require.Equal(t, 7, strings.Count(saved, "\n"), "alpha, the weights of two relations and four edges: %s", saved)
 	facets := string(c.Query(t, `{ q(func: has(owned_by)) { owned_by @facets(since, note, share) { uid } } }`, nil))
 
 	n, err := feedback.Reset(t.Context(), c.Client, predicates)
@@ -401,7 +401,8 @@ func TestScoresAreExportedImportedAndReset(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, feedback.Imported{Edges: 4, Missing: 1}, done)
 	require.Equal(t, saved, export())
-	for _, bad := range []string{`{"head":"0x1"}`, `{"head":"0x1","predicate":"p","object":"0x2","score":201}`, `{"alpha":2}`, `{"x":1}`, `[`} {
+	for _, bad := range []string{`{"weight":{"relation":"p"},"template":"other","vector":[1]}`, `{"weight":{},"template":"` + credit.Template + `","vector":[1]}`, `{"weight":{"hops":1},"template":"` + credit.Template + `"}`,
+		`{"head":"0x1"}`, `{"head":"0x1","predicate":"p","object":"0x2","score":201}`, `{"alpha":2}`, `{"x":1}`, `[`} {
 		_, err := feedback.Import(t.Context(), c.Client, strings.NewReader(bad))
 		require.ErrorContains(t, err, "line 1")
 	}

@@ -72,15 +72,15 @@ func (s *Service) praised(ctx context.Context, e stored, r *shown) ([]graph.Path
 	case u == nil:
 		return nil, nil
 	}
-	own := credit.Own(r.Retrieval, texts...)
+	mentions := credit.Mentions(r.Retrieval, texts...)
 	var out []graph.Path
 	for i, result := range r.Results {
 		if u[i] <= 0 {
 			continue
 		}
-		named := slices.Contains(own[i], true)
+		named := slices.ContainsFunc(mentions[i], func(m credit.Mention) bool { return m.Own })
 		for j, in := range result.Instances {
-			if own[i][j] || !named {
+			if mentions[i][j].Own || !named {
 				out = append(out, in.Path())
 			}
 		}

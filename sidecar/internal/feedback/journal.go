@@ -42,6 +42,10 @@ type Entry struct {
 	Reason    string     `json:"reason,omitempty"` // of a rating that is void
 	Void      []int      `json:"void,omitempty"`   // edges that were missing, and are not set again
 	Alpha     [2]float64 `json:"alpha"`            // before and after
+
+	Weights  []Weighed       `json:"weights,omitempty"`
+	X        *graph.Features `json:"x,omitempty"`        // of the question, which Weights went along
+	Template string          `json:"template,omitempty"` // what X is made by
 }
 
 // Change is one edge's score before and after, raw, and its number of updates after.

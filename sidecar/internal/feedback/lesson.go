@@ -19,7 +19,8 @@ type lesson struct {
 	from     *shown
 	held     bool // kept to check evolution with, and not learned from
 	steps    []credit.ScoreDelta
-	alpha    float64 // the step of alpha
+	weights  []Weighed // over features of today's template; else none
+	alpha    float64   // the step of alpha
 }
 
 // fate is what becomes of a rating that is no lesson.
@@ -140,13 +141,16 @@ func (s *Service) learn(ctx context.Context, e stored, r *shown, learner credit.
 		return l, nil // teaches nothing; it may replace a rating that did
 	}
 	step, err := learner.Learn(credit.Lesson{
-		Retrieval: r.Retrieval, Utilities: utilities, Own: credit.Own(r.Retrieval, texts...), Rate: s.rate(e.Source),
+		Retrieval: r.Retrieval, Utilities: utilities, Mentions: credit.Mentions(r.Retrieval, texts...), Rate: s.rate(e.Source),
 	})
 	if err != nil {
 		return lesson{}, errors.Join(errNever, err)
 	}
 	// Steps are rounded, so that their sums don't depend on how ratings are batched.
 	l.steps, l.alpha = slices.Clone(step.Scores), graph.RoundScore(step.Alpha)
+	if r.Template == credit.Template {
+		l.weights = weighed(step.Weights)
+	}
 	for i := range l.steps {
 		l.steps[i].Delta = graph.RoundScore(l.steps[i].Delta)
 	}

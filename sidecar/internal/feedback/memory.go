@@ -216,10 +216,17 @@ func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
 	return nil
 }
 
+// storedRetrieval is a retrieval with what its answer doesn't show.
+type storedRetrieval struct {
+	graph.Retrieval
+	X    graph.Features `json:"x"`
+	Made string         `json:"template"` // what X is made by
+}
+
 func (m *memory) appendRetrieval(b []byte, subject string, r *graph.Retrieval) ([]byte, error) {
 	kept := *r
 	kept.Context, kept.Timings = "", graph.Timings{} // made again from the rest, or of no use later
-	body, err := json.Marshal(kept)
+	body, err := json.Marshal(storedRetrieval{kept, kept.Features, kept.Template})
 	if err != nil {
 		return b, err
 	}
@@ -276,10 +283,13 @@ func (m *memory) find(ctx context.Context, ids map[string]bool) (map[string]*sho
 	}
 	for _, row := range answer.Retrievals {
 		r := &shown{uid: row.UID, response: row.Response}
-		if err := json.Unmarshal([]byte(row.Body), &r.Retrieval); err != nil {
+		var body storedRetrieval
+		if err := json.Unmarshal([]byte(row.Body), &body); err != nil {
 			out[row.ID] = &shown{broken: fmt.Errorf("the stored retrieval is not readable: %w", err)}
 			continue
 		}
+		r.Retrieval = body.Retrieval
+		r.Features, r.Template = body.X, body.Made
 		m.keep(r)
 		kept := *r
 		out[row.ID] = &kept
@@ -334,6 +344,7 @@ func (s *Service) tend(ctx context.Context) {
 		if now, err := s.loadModel(ctx); err == nil {
 			s.noteIfNew(learned, now)
 			learned = now
+			s.tendWeights(ctx, now)
 		} else if ctx.Err() == nil {
 			s.Log.Debug("the model can't be read now", "error", err)
 		}

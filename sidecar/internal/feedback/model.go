@@ -18,6 +18,7 @@ type model struct {
 	Alpha   *float64  `json:"alpha"`
 	Batches int       `json:"batches"` // number of the newest batch
 	Reset   int       `json:"reset"`   // what came up to this batch was forgotten
+	Folded  int       `json:"folded"`  // up to this batch the weights are written down as vectors
 }
 
 // alpha is the learned one, else the one before any feedback.
@@ -43,6 +44,15 @@ func (m model) appendTo(b []byte) []byte {
 		b = fmt.Appendf(b, "%s <evorag.model.alpha> \"%s\" .\n", subject, facet.Float(*m.Alpha))
 	}
 	return b
+}
+
+// appendFolded appends the N-Quads that say up to where weights are written down.
+func (m model) appendFolded(b []byte) []byte {
+	subject := "_:model"
+	if m.UID != 0 {
+		subject = "<" + m.UID.String() + ">"
+	}
+	return fmt.Appendf(b, "%s <evorag.model.folded> \"%d\" .\n", subject, m.Folded)
 }
 
 func readModel(ctx context.Context, query facet.Query) (model, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/credit"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/rank"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/facet"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 )
@@ -25,6 +26,8 @@ type reader interface {
 func requireReference(t testing.TB, c reader) (applied int) {
 	ctx := context.Background()
 	retrievals, ratings := map[string]graph.Retrieval{}, map[string]feedback.Event{}
+	var weights *rank.Weights
+	weighed := map[string][]rank.Change{} // by rating
 	var stored struct {
 		Retrievals []struct{ ID, Body string }
 		Ratings    []struct{ UID, Status, Body string }
@@ -32,9 +35,14 @@ func requireReference(t testing.TB, c reader) (applied int) {
 	read(t, c, `{ retrievals(func: has(evorag.retrieval.id)) { id: evorag.retrieval.id body: evorag.retrieval.body }
 		ratings(func: has(evorag.feedback.id)) { uid status: evorag.feedback.status body: evorag.feedback.body } }`, &stored)
 	for _, r := range stored.Retrievals {
-		var body graph.Retrieval
+		var body struct {
+			graph.Retrieval
+			X        graph.Features
+			Template string
+		}
 		require.NoError(t, json.Unmarshal([]byte(r.Body), &body))
-		retrievals[r.ID] = body
+		body.Retrieval.Features, body.Retrieval.Template = body.X, body.Template
+		retrievals[r.ID] = body.Retrieval
 	}
 	status := map[string]string{}
 	for _, r := range stored.Ratings {
@@ -56,7 +64,7 @@ func requireReference(t testing.TB, c reader) (applied int) {
 		return scores[t] - before
 	}
 	alpha, alphas := .5, map[string]float64{}
-	learner := credit.DefaultRule().NewLearner("default")
+	learner := credit.DefaultBundleRule().NewLearner("default")
 	embedding, err := credit.NewEmbedding()
 	require.NoError(t, err)
 	seen := map[string]int{}
@@ -80,6 +88,10 @@ func requireReference(t testing.TB, c reader) (applied int) {
 					}
 					require.NotNil(t, effects[entry.Feedback], "only what took effect is taken back, once")
 					delete(effects, entry.Feedback)
+					for _, change := range weighed[entry.Feedback] {
+						change.Delta = -change.Delta
+						weights = weights.With(credit.Template, []rank.Change{change})
+					}
 					alpha = graph.RoundScore(max(.1, min(.9, alpha-alphas[entry.Feedback])))
 				case "repaired":
 					require.Fail(t, "a score was lost", "batch %d: %+v", b.Number, entry)
@@ -97,7 +109,7 @@ func requireReference(t testing.TB, c reader) (applied int) {
 						require.NoError(t, err)
 						utilities, err := credit.Utilities(v, credit.DefaultGate(), r, evaluations)
 						require.NoError(t, err)
-						step, err := learner.Learn(credit.Lesson{Retrieval: r, Utilities: utilities, Own: credit.Own(r, e.Response), Rate: 1})
+						step, err := learner.Learn(credit.Lesson{Retrieval: r, Utilities: utilities, Mentions: credit.Mentions(r, e.Response), Rate: 1})
 						require.NoError(t, err)
 						void := map[graph.Triplet]bool{}
 						for _, i := range entry.Void {
@@ -108,6 +120,11 @@ func requireReference(t testing.TB, c reader) (applied int) {
 								effect[s.Triplet] = move(s.Triplet, graph.RoundScore(s.Delta))
 								counts[s.Triplet]++
 							}
+						}
+						for _, w := range step.Weights {
+							change := rank.Change{Of: w.Of, Delta: graph.RoundScore(w.Delta), X: r.Features}
+							weighed[entry.Feedback] = append(weighed[entry.Feedback], change)
+							weights = weights.With(credit.Template, []rank.Change{change})
 						}
 						alpha = graph.RoundScore(max(.1, min(.9, alpha+graph.RoundScore(step.Alpha))))
 					}
@@ -141,6 +158,11 @@ func requireReference(t testing.TB, c reader) (applied int) {
 			require.InDelta(t, scores[e], is.Score, exactness, "%v", e)
 			require.Equal(t, counts[e], is.Updates, "%v", e)
 		}
+	}
+	learned, err := feedback.ReadWeights(ctx, c.Read)
+	require.NoError(t, err)
+	for _, of := range weights.Of() {
+		require.InDeltaSlice(t, weights.Vector(of), learned.Vector(of), 1e-4, "the weights of %+v", of) // 32 bits where they are written down
 	}
 	var model struct{ M []struct{ Alpha float64 } }
 	read(t, c, `{ m(func: has(evorag.model.name)) { alpha: evorag.model.alpha } }`, &model)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evorag/dgraph-evorag/plugin/credit"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/rank"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/facet"
@@ -19,9 +20,13 @@ const (
 	scoresAtOnce = 500  // edges written in one transaction
 )
 
-// Line is one line of exported scores: an edge, or alpha.
+// Line is one line of exported scores: an edge, alpha, or a weight vector.
 type Line struct {
 	Alpha *float64 `json:"alpha,omitempty"`
+
+	Weight   *rank.WeightOf `json:"weight,omitempty"`
+	Template string         `json:"template,omitempty"` // what the vector's questions are made by
+	Vector   []float64      `json:"vector,omitempty"`
 
 	Head      graph.UID `json:"head,omitempty"`
 	Predicate string    `json:"predicate,omitempty"`
@@ -32,7 +37,7 @@ type Line struct {
 	Hidden    bool      `json:"hidden,omitempty"`
 }
 
-// Export hands on alpha, where it was learned, and every edge that was scored, by predicate.
+// Export hands on alpha, where it was learned, the weights, and every edge that was scored, by predicate.
 func Export(ctx context.Context, store Store, predicates []string, each func(Line) error) error {
 	query := reader(store)
 	m, err := readModel(ctx, query)
@@ -41,6 +46,15 @@ func Export(ctx context.Context, store Store, predicates []string, each func(Lin
 	}
 	if m.Alpha != nil {
 		if err := each(Line{Alpha: m.Alpha}); err != nil {
+			return err
+		}
+	}
+	weights, err := ReadWeights(ctx, query)
+	if err != nil {
+		return err
+	}
+	for _, of := range weights.Of() {
+		if err := each(Line{Weight: &of, Template: weights.Template, Vector: asKept(weights.Vector(of))}); err != nil {
 			return err
 		}
 	}
@@ -131,6 +145,7 @@ func Import(ctx context.Context, store Store, in io.Reader) (done Imported, err 
 	d := json.NewDecoder(in)
 	d.DisallowUnknownFields()
 	var part []Line
+	vectors := map[rank.WeightOf][]float64{}
 	flush := func() error {
 		if len(part) == 0 {
 			return nil
@@ -143,9 +158,19 @@ func Import(ctx context.Context, store Store, in io.Reader) (done Imported, err 
 	for n := 1; ; n++ {
 		var l Line
 		if err := d.Decode(&l); errors.Is(err, io.EOF) {
-			return done, flush()
+			if err := flush(); err != nil || len(vectors) == 0 {
+				return done, err
+			}
+			return done, importWeights(ctx, store, vectors) // all at once: they belong together
 		} else if err != nil {
 			return done, fmt.Errorf("line %d: %w", n, err)
+		}
+		if l.Weight != nil {
+			if err := l.checkWeight(); err != nil {
+				return done, fmt.Errorf("line %d: %w", n, err)
+			}
+			vectors[*l.Weight] = l.Vector
+			continue
 		}
 		if l.Alpha != nil {
 			if err := importAlpha(ctx, store, *l.Alpha); err != nil {
@@ -207,6 +232,44 @@ func importPart(ctx context.Context, store Store, part []Line) (n int, err error
 	return n, err
 }
 
+// mostDimensions is the longest weight vector that there can be.
+const mostDimensions = 1 << 16
+
+func (l Line) checkWeight() error {
+	switch {
+	case l.Template != credit.Template:
+		return fmt.Errorf("these weights are over questions made by %q; today's are made by %q", l.Template, credit.Template)
+	case (l.Weight.Relation == "") == (l.Weight.Hops < 1):
+		return errors.New(`a weight is of a relation or of a hop count; write {"weight": {"relation": "p"}, ...} or {"weight": {"hops": 2}, ...}`)
+	case len(l.Vector) == 0 || len(l.Vector) > mostDimensions:
+		return fmt.Errorf("the vector has %d numbers; it has from 1 to %d", len(l.Vector), mostDimensions)
+	}
+	return nil
+}
+
+// importWeights puts vectors in the place of all weights. It takes a number of the journal, so
+// that every replica notices.
+func importWeights(ctx context.Context, store Store, vectors map[rank.WeightOf][]float64) error {
+	return store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
+		m, err := readModel(ctx, tx.Query)
+		if err != nil {
+			return err
+		}
+		if err := dropVectors(ctx, tx); err != nil {
+			return err
+		}
+		m.Batches++
+		if _, err := tx.Set(ctx, m.appendTo(nil)); err != nil {
+			return err
+		}
+		if m, err = readModel(ctx, tx.Query); err != nil { // it has a uid now
+			return err
+		}
+		m.Folded = m.Batches
+		return writeVectors(ctx, tx, m, rank.NewWeights(credit.Template, vectors))
+	})
+}
+
 func importAlpha(ctx context.Context, store Store, alpha float64) error {
 	if !(alpha >= rank.MinAlpha && alpha <= rank.MaxAlpha) {
 		return fmt.Errorf("alpha %v is not from %g to %g", alpha, rank.MinAlpha, rank.MaxAlpha)
@@ -223,7 +286,7 @@ func importAlpha(ctx context.Context, store Store, alpha float64) error {
 	return err
 }
 
-// Reset takes what was learned off every edge, and alpha; the users' facets and the journal
+// Reset takes what was learned off every edge, alpha and the weights; the users' facets and the journal
 // stay. It returns the number of edges. Ratings from before are not taken back any more when a
 // newer one replaces them.
 func Reset(ctx context.Context, store Store, predicates []string) (n int, err error) {
@@ -249,11 +312,15 @@ func Reset(ctx context.Context, store Store, predicates []string) (n int, err er
 		if err != nil || m.UID == 0 {
 			return err
 		}
-		m.Alpha, m.Reset = nil, m.Batches
+		m.Batches++ // every replica notices
+		m.Alpha, m.Reset, m.Folded = nil, m.Batches, m.Batches
+		if err := dropVectors(ctx, tx); err != nil {
+			return err
+		}
 		if err := tx.Delete(ctx, fmt.Appendf(nil, "<%s> <evorag.model.alpha> * .\n", m.UID)); err != nil {
 			return err
 		}
-		_, err = tx.Set(ctx, m.appendTo(nil))
+		_, err = tx.Set(ctx, m.appendFolded(m.appendTo(nil)))
 		return err
 	})
 	return n, err

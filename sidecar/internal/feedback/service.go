@@ -91,9 +91,11 @@ type Service struct {
 	bucket    bucket
 	backlog   atomic.Int64
 	alpha     atomic.Pointer[float64] // the learned one; nil: none yet
-	failures  map[string]int          // of ratings by uid, the worker's own
-	altered   atomic.Bool             // data may have been dropped
-	dropped   atomic.Int64            // when data were dropped, in Unix nanoseconds; 0: not seen
+	weights   atomic.Pointer[learnedWeights]
+	weighing  sync.Mutex     // changes weights
+	failures  map[string]int // of ratings by uid, the worker's own
+	altered   atomic.Bool    // data may have been dropped
+	dropped   atomic.Int64   // when data were dropped, in Unix nanoseconds; 0: not seen
 }
 
 // New makes a Service. It reads nothing yet.

@@ -205,7 +205,10 @@ func (b Batch) of(t graph.Triplet) (out []Happening) {
 	}
 	for _, e := range b.Entries {
 		step := Happening{Time: b.Time, Batch: b.Number, Entry: e}
-		step.Steps, step.Void = nil, nil
+		step.Steps, step.Void, step.X, step.Template = nil, nil, nil, ""
+		step.Weights = slices.DeleteFunc(slices.Clone(e.Weights), func(w Weighed) bool {
+			return graph.ParseRelation(w.Of.Relation).Predicate != t.Predicate
+		})
 		for _, c := range e.Steps {
 			if c.Edge == at {
 				step.Before, step.After = &c.Before, &c.After

@@ -20,6 +20,7 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/rank"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/plugin/render"
+	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
 // Engine answers reads. Its errors go to the caller as they came.
@@ -45,8 +46,8 @@ type Budget struct {
 	Time  time.Duration // of the search as a whole
 }
 
-// Options configure a Proxy; all but Resident, Own, Namespace, Dropped, Observe, Tracer, Remember
-// and Alpha are needed.
+// Options configure a Proxy; all but Resident, Own, Namespace, Dropped, Observe, Tracer, Remember,
+// Alpha, Weights and Rule are needed.
 type Options struct {
 	Engine    Engine
 	Resident  Resident // nil: every search reads the engine level by level
@@ -56,6 +57,8 @@ type Options struct {
 	IDs       IDs
 	Defaults  plan.Defaults
 	Alpha     func(namespace uint64) (alpha float64, learned bool) // in place of Defaults.Alpha once learned
+	Weights   func(namespace uint64) *rank.Weights                 // question-dependent ones, as learned; nil: none yet
+	Rule      search.Rule                                          // which paths are candidates of a search
 	Remember  func(*graph.Retrieval)                               // takes what is shown, for feedback on it; must not block
 	Budget    Budget
 	Now       func() time.Time
@@ -85,6 +88,9 @@ func New(o Options) (*Proxy, error) {
 	}
 	if o.Alpha == nil {
 		o.Alpha = func(uint64) (float64, bool) { return 0, false }
+	}
+	if o.Weights == nil {
+		o.Weights = func(uint64) *rank.Weights { return nil }
 	}
 	if o.Observe == nil {
 		o.Observe = func(string, time.Duration) {}
@@ -237,6 +243,8 @@ type query struct {
 	note    string // why there may be nothing to show
 	linked  []graph.Entity
 	results []graph.Result
+
+	features graph.Features // of the question asked last
 }
 
 // engine asks for the caller: with the caller's credentials, in the caller's transaction.
@@ -274,6 +282,8 @@ func (q *query) retrieval() *graph.Retrieval {
 	r := &graph.Retrieval{
 		Namespace: namespace(q.call.Credentials),
 		Embedder:  relevance.DefaultTemplate.Name(q.hash.Name()),
+		Features:  q.features,
+		Template:  q.hash.Template(),
 		Entities:  q.linked,
 		Results:   q.results,
 		Cache:     q.cache,

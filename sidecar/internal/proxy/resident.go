@@ -97,12 +97,13 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 		n, _ := g.Node(u)
 		topics[i] = g.Name(n)
 	}
-	relevance := g.Relevance(q.hash.Ask(b.Question, topics...))
+	asked, terms := q.ask(b, topics)
+	relevance := g.Relevance(asked)
 	var found []found
 	for round := 1; ; round++ {
-		scorer := search.NewHybrid(b.Alpha, relevance, g, g.Relations(), nil)
+		scorer := search.NewHybrid(b.Alpha, relevance, g, g.Relations(), terms.resident(g))
 		var err error
-		if found, err = q.top(limited, b, g, scorer, via, starts); err != nil {
+		if found, err = q.top(limited, b, g, scorer, terms, via, starts); err != nil {
 			return nil, err
 		}
 		q.stages.mark("search", q.Now())
@@ -137,7 +138,7 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 		q.Resident.Changed(triplets)
 		g = g.Corrected(wrong)
 	}
-	results := q.ranked(b, confirmedGraph{g, c.names}, relevance, c.only(g, found))
+	results := q.ranked(b, confirmedGraph{g, c.names}, relevance, terms, c.only(g, found))
 	results, err := q.shortcuts(ctx, b, results)
 	if err != nil {
 		return nil, err

@@ -10,20 +10,22 @@ type instance struct {
 	explain bool
 	alpha   float64
 	z       float64
+	bias    float64
 	start   graph.Node
 	nodes   []graph.Node
 	steps   []graph.ScoredTriplet
 	terms   []rank.Term
 }
 
-func (in *instance) add(s graph.Step, label string, to graph.Node, sr float64) {
+func (in *instance) add(s graph.Step, label string, to graph.Node, sr, asked float64) {
 	in.nodes = append(in.nodes, to)
+	term := rank.Term{Sr: sr, Sc: s.Sc(), Question: asked}
 	if in.explain {
-		in.terms = append(in.terms, rank.Term{Sr: sr, Sc: s.Sc()})
+		in.terms = append(in.terms, term)
 	}
 	in.steps = append(in.steps, graph.ScoredTriplet{
 		Triplet: s.Triplet, Label: label, Inverse: s.Inverse,
-		Score: s.Score, Sr: sr, Sc: s.Sc(), P: rank.P(in.alpha, sr, s.Sc()),
+		Score: s.Score, Sr: sr, Sc: s.Sc(), Asked: asked, P: term.P(in.alpha),
 	})
 }
 
@@ -31,7 +33,7 @@ func (in *instance) done() graph.Instance {
 	out := graph.Instance{Nodes: append([]graph.Node{in.start}, in.nodes...), Triplets: in.steps, Z: in.z}
 	if in.explain {
 		out.Parts = map[string]graph.Float{}
-		for _, p := range rank.Explain(in.alpha, in.terms, 0) {
+		for _, p := range rank.Explain(in.alpha, in.terms, in.bias) {
 			out.Parts[p.Name] = graph.Float(p.Value)
 		}
 	}

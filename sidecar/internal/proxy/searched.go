@@ -44,11 +44,11 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 		topics = append(topics, n.names[n.ids[u]])
 	}
 	s := q.newScorer(b, n, topics)
-	found, err := q.top(limited, b, n, s, nil, starts)
+	found, err := q.top(limited, b, n, s, s.terms, nil, starts)
 	if err != nil {
 		return nil, err
 	}
-	results := q.ranked(b, n, s.sr, found)
+	results := q.ranked(b, n, s.sr, s.terms, found)
 	q.stages.mark("search", q.Now())
 	if err := ctx.Err(); err != nil { // the caller's own deadline, not the budget's
 		return nil, err
@@ -63,6 +63,8 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 type scorer struct {
 	n     *neighbourhood
 	sr    *relevance.Composed
+	terms *terms
+	asked []float64 // by relation
 	alpha float64
 }
 
@@ -76,13 +78,18 @@ func (q *query) newScorer(b *plan.Block, n *neighbourhood, topics []string) *sco
 		relations = append(relations, q.texts.vector(q.view.label(r.Predicate)))
 	}
 	sr := relevance.NewComposed(relevance.DefaultTemplate, entities, relations)
-	sr.Ask(q.hash.Ask(b.Question, topics...))
-	return &scorer{n: n, sr: sr, alpha: b.Alpha}
+	asked, terms := q.ask(b, topics)
+	sr.Ask(asked)
+	s := &scorer{n: n, sr: sr, terms: terms, asked: make([]float64, len(n.relations)), alpha: b.Alpha}
+	for i, r := range n.relations {
+		s.asked[i] = terms.asked(r)
+	}
+	return s
 }
 
 func (s *scorer) Score(from search.Node, st search.Step) (p, sc float64) {
 	sc = s.n.edges[st.Edge].Sc()
-	return rank.P(s.alpha, s.sr.Sr(uint32(from), uint32(st.Rel), uint32(st.To), st.Edge), sc), sc
+	return rank.P(s.alpha, s.sr.Sr(uint32(from), uint32(st.Rel), uint32(st.To), st.Edge), rank.Shifted(sc, s.asked[st.Rel])), sc
 }
 
 func (s *scorer) Bound(from search.Node, r search.Rel) float64 {
@@ -103,7 +110,7 @@ const stepsPerNode = 100
 
 // top searches from every start node, along the relations that via holds (nil: all), from
 // several at once.
-func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer, via []bool, starts []graph.UID) ([]found, error) {
+func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer, t *terms, via []bool, starts []graph.UID) ([]found, error) {
 	all := make([]found, len(starts))
 	reasons := make([]string, len(starts))
 	hubs := &search.Hubs{}
@@ -118,7 +125,7 @@ func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer
 			start, _ := g.Node(u)
 			r, err := search.Top(ctx, adjacency, s, search.Query{
 				Start: start, Hops: b.Hops, Paths: b.Paths, Instances: b.Instances, Single: !b.Bundle,
-				Rule: search.Maximal, Via: via, Hubs: hubs, Budget: search.Budget{Edges: q.Budget.Steps, Expansions: max(1, q.Budget.Steps/stepsPerNode)},
+				Rule: q.Rule, HopBias: t.bias, Via: via, Hubs: hubs, Budget: search.Budget{Edges: q.Budget.Steps, Expansions: max(1, q.Budget.Steps/stepsPerNode)},
 			})
 			all[i], reasons[i] = found{u, r.Bundles}, r.Reason
 			return err
@@ -132,11 +139,11 @@ func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer
 }
 
 // ranked turns what was found from every start node into results, best first.
-func (q *query) ranked(b *plan.Block, g Graph, sr search.Relevance, all []found) []graph.Result {
+func (q *query) ranked(b *plan.Block, g Graph, sr search.Relevance, t *terms, all []found) []graph.Result {
 	var results []graph.Result
 	for _, f := range all {
 		for _, bundle := range f.bundles {
-			results = append(results, q.bundle(b, g, sr, f.start, bundle))
+			results = append(results, q.bundle(b, g, sr, t, f.start, bundle))
 		}
 	}
 	slices.SortStableFunc(results, func(x, y graph.Result) int { return cmp.Compare(y.Z, x.Z) })
@@ -144,25 +151,25 @@ func (q *query) ranked(b *plan.Block, g Graph, sr search.Relevance, all []found)
 }
 
 // bundle turns a search result from dense ids into what is shown.
-func (q *query) bundle(b *plan.Block, g Graph, relevance search.Relevance, start graph.UID, found search.Bundle) graph.Result {
+func (q *query) bundle(b *plan.Block, g Graph, relevance search.Relevance, t *terms, start graph.UID, found search.Bundle) graph.Result {
 	first, _ := g.Node(start)
 	r := graph.Result{
 		Block: b.Key, Start: graph.Node{UID: start, Name: g.Name(first)},
-		Total: found.Total, AtLeast: found.AtLeast, Z: math.Inf(-1),
+		Total: found.Total, AtLeast: found.AtLeast, Z: math.Inf(-1), Bias: t.hops(len(found.Metapath)),
 	}
 	for _, rel := range found.Metapath {
 		r.Metapath = append(r.Metapath, g.Relation(rel).String())
 	}
 	for _, p := range found.Paths {
 		in := instance{
-			explain: b.Explain, alpha: b.Alpha, z: p.Z, start: r.Start,
+			explain: b.Explain, alpha: b.Alpha, z: p.Z, bias: r.Bias, start: r.Start,
 			nodes: make([]graph.Node, 0, len(p.Steps)), steps: make([]graph.ScoredTriplet, 0, len(p.Steps)),
 		}
 		from := first
 		for _, st := range p.Steps {
 			sr := relevance.Sr(uint32(from), uint32(st.Rel), uint32(st.To), st.Edge)
 			step := stepOf(g, from, st)
-			in.add(step, q.view.label(step.Predicate), graph.Node{UID: step.To(), Name: g.Name(st.To)}, sr)
+			in.add(step, q.view.label(step.Predicate), graph.Node{UID: step.To(), Name: g.Name(st.To)}, sr, t.asked(step.Relation()))
 			from = st.To
 		}
 		r.Instances = append(r.Instances, in.done())

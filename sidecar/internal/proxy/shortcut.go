@@ -48,7 +48,7 @@ func (q *query) shortcuts(ctx context.Context, b *plan.Block, results []graph.Re
 		}
 		instances := make([]graph.Instance, len(r.Instances))
 		for i, in := range r.Instances {
-			instances[i] = q.withLabels(b, in, facets, sr)
+			instances[i] = q.withLabels(b, in, r.Bias, facets, sr)
 		}
 		out = append(out, apart(r, instances)...)
 	}
@@ -57,8 +57,8 @@ func (q *query) shortcuts(ctx context.Context, b *plan.Block, results []graph.Re
 }
 
 // withLabels is an instance with its shortcuts as they are called, ranked accordingly.
-func (q *query) withLabels(b *plan.Block, in graph.Instance, facets map[graph.Triplet]shortcutFacets, sr func(from, label, to string) float64) graph.Instance {
-	again := instance{explain: b.Explain, alpha: b.Alpha, start: in.Nodes[0]}
+func (q *query) withLabels(b *plan.Block, in graph.Instance, bias float64, facets map[graph.Triplet]shortcutFacets, sr func(from, label, to string) float64) graph.Instance {
+	again := instance{explain: b.Explain, alpha: b.Alpha, bias: bias, start: in.Nodes[0]}
 	p := make([]float64, len(in.Triplets))
 	for i, t := range in.Triplets {
 		step := graph.Step{Triplet: t.Triplet, Inverse: t.Inverse, Contribution: graph.Contribution{Score: t.Score}}
@@ -66,10 +66,10 @@ func (q *query) withLabels(b *plan.Block, in graph.Instance, facets map[graph.Tr
 			t.Label = facets[t.Triplet].label
 			t.Sr = sr(in.Nodes[i].Name, t.Label, in.Nodes[i+1].Name)
 		}
-		p[i] = rank.P(b.Alpha, t.Sr, t.Sc)
-		again.add(step, t.Label, in.Nodes[i+1], t.Sr)
+		p[i] = rank.P(b.Alpha, t.Sr, rank.Shifted(t.Sc, t.Asked))
+		again.add(step, t.Label, in.Nodes[i+1], t.Sr, t.Asked)
 	}
-	again.z = rank.Z(p, 0)
+	again.z = rank.Z(p, bias)
 	done := again.done()
 	for i := range done.Triplets {
 		done.Triplets[i].Via = facets[done.Triplets[i].Triplet].drawn

@@ -70,6 +70,7 @@ type chains struct {
 	metapaths []metapath // by their number
 	numbers   map[metapath]int32
 	relations map[string]uint32 // numbers of the predicates
+	terms     *terms
 }
 
 // chain is one candidate, which ends at an element.
@@ -103,7 +104,7 @@ func (q *query) score(b *plan.Block, w *render.Written, ends []*render.Element) 
 	sr := q.relevanceOf(b, c, w, ends)
 	keys, order := make([]rank.Key, len(ends)), make([]int32, len(ends))
 	for i, end := range ends {
-		keys[i], order[i] = c.reach(end, b.Alpha, sr).sum.Key(0), int32(i)
+		keys[i], order[i] = c.reach(end, b.Alpha, sr).sum.Key(c.terms.hops(end.Hops())), int32(i)
 	}
 	slices.SortFunc(order, func(x, y int32) int {
 		if c := rank.Compare(keys[x], keys[y]); c != 0 {
@@ -137,7 +138,9 @@ func (q *query) relevanceOf(b *plan.Block, c *chains, w *render.Written, ends []
 		}
 	}
 	sr := relevance.NewComposed(relevance.DefaultTemplate, q.texts.vectors(names), relations)
-	sr.Ask(q.hash.Ask(b.Question, slices.Collect(maps.Keys(topics))...))
+	var asked *relevance.Question
+	asked, c.terms = q.ask(b, slices.Collect(maps.Keys(topics)))
+	sr.Ask(asked)
 	return sr
 }
 
@@ -150,7 +153,7 @@ func (c *chains) reach(e *render.Element, alpha float64, sr *relevance.Composed)
 	before := c.reach(e.Parent, alpha, sr)
 	r.known = true
 	r.sr = sr.Sr(uint32(e.Parent.ID), c.relations[e.Step.Predicate], uint32(e.ID), 0)
-	r.sum = before.sum.Add(rank.P(alpha, r.sr, e.Step.Sc()), e.Step.Sc())
+	r.sum = before.sum.Add(rank.P(alpha, r.sr, rank.Shifted(e.Step.Sc(), c.terms.asked(e.Step.Relation()))), e.Step.Sc())
 	r.metapath = c.number(metapath{before.metapath, e.Step.Relation()})
 	return r
 }
@@ -240,14 +243,14 @@ func (c *chains) result(b *plan.Block, bundle rank.Bundle, v view) graph.Result 
 	root := best.end.Line()[0]
 	r := graph.Result{
 		Block: b.Key, Start: graph.Node{UID: root.UID, Name: string(root.Name)},
-		Z: best.key.Z, Total: bundle.Total, Metapath: c.spelled(c.reached[best.end.ID].metapath),
+		Z: best.key.Z, Bias: c.terms.hops(best.key.Hops), Total: bundle.Total, Metapath: c.spelled(c.reached[best.end.ID].metapath),
 	}
 	for _, m := range bundle.Members {
 		ch := &c.all[m]
 		ch.kept = true
-		in := instance{explain: b.Explain, alpha: b.Alpha, z: ch.key.Z, start: r.Start}
+		in := instance{explain: b.Explain, alpha: b.Alpha, z: ch.key.Z, bias: r.Bias, start: r.Start}
 		for _, e := range ch.end.Line()[1:] {
-			in.add(e.Step, v.label(e.Step.Predicate), graph.Node{UID: e.UID, Name: string(e.Name)}, c.reached[e.ID].sr)
+			in.add(e.Step, v.label(e.Step.Predicate), graph.Node{UID: e.UID, Name: string(e.Name)}, c.reached[e.ID].sr, c.terms.asked(e.Step.Relation()))
 		}
 		r.Instances = append(r.Instances, in.done())
 	}

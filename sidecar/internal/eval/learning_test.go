@@ -1,0 +1,155 @@
+package eval
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/credit"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/plugin/search"
+)
+
+var study = flag.String("study", "", "print what the learner of that name teaches on all question sets, or all; see docs/LEARNING.md")
+
+// variant is one way to learn.
+type variant struct {
+	name    string
+	rule    search.Rule
+	learner func() credit.Learner
+	arm     Arm
+}
+
+func bundles(change func(*credit.BundleRule)) func() credit.Learner {
+	r := credit.DefaultBundleRule()
+	if change != nil {
+		change(&r)
+	}
+	return func() credit.Learner { return r.NewLearner("default") }
+}
+
+var variants = []variant{
+	{"default", search.All, bundles(nil), Arm{}},
+	{"shuffled", search.All, bundles(nil), Arm{Shuffled: true}},
+	{"inverted 10%", search.All, bundles(nil), Arm{Inverted: .1}},
+	{"inverted 20%", search.All, bundles(nil), Arm{Inverted: .2}},
+	{"maximal", search.Maximal, bundles(nil), Arm{}},
+	{"temperature 1", search.All, bundles(func(r *credit.BundleRule) { r.Temperature = 1 }), Arm{}},
+	{"inside 1", search.All, bundles(func(r *credit.BundleRule) { r.Inside = 1 }), Arm{}},
+	{"negative 1", search.All, bundles(func(r *credit.BundleRule) { r.Negative = 1 }), Arm{}},
+	{"negative 0.3", search.All, bundles(func(r *credit.BundleRule) { r.Negative = .3 }), Arm{}},
+	{"between 0", search.All, bundles(func(r *credit.BundleRule) { r.Between = 0 }), Arm{}},
+	{"between 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Between = .5 }), Arm{}},
+	{"weights 0.25", search.All, bundles(func(r *credit.BundleRule) { r.Weights = .25 }), Arm{}},
+	{"weights 1", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 1 }), Arm{}},
+	{"scores alone", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 0 }), Arm{}},
+	{"paper", search.All, func() credit.Learner { return credit.PaperRule().NewLearner("paper") }, Arm{}},
+	{"small steps", search.All, func() credit.Learner {
+		return credit.Rule{Eta: .5, EtaAlpha: .05, Cap: 3, Delta: .2, Negative: .3}.NewLearner("small")
+	}, Arm{}},
+}
+
+// developed are the sets that the learner was chosen on.
+var developed = []string{"pq-2h", "pql-2h", "webqsp-lite", "metaqa"}
+
+// developmentSet is one of them.
+func developmentSet(t *testing.T, name string, hash *relevance.Hash) (*Set, *small) {
+	root := os.Getenv("EVORAG_DATA")
+	if root == "" {
+		t.Skip("EVORAG_DATA is not set; set it to the folder of question sets to learn on them")
+	}
+	set, err := ReadSet(filepath.Join(root, name))
+	if errors.Is(err, os.ErrNotExist) || err != nil && strings.Contains(err.Error(), "has no triples") {
+		t.Skipf("no question set here: %v", err)
+	}
+	require.NoError(t, err)
+	triples, err := set.Triples()
+	require.NoError(t, err)
+	return set, newSmall(triples, hash)
+}
+
+// learned runs a variant over seeds of a split and gives what was gained.
+func learned(t testing.TB, set *Set, g *small, kind Kind, s variant, size Sizes, iterations, seeds int, hash *relevance.Hash) Gain {
+	var before, after [][]Outcome
+	for seed := uint64(1); seed <= uint64(seeds); seed++ { //nolint:gosec // small
+		split, err := NewSplit(kind, set, nil, iterations, size, seed)
+		if errors.Is(err, ErrNoSplit) {
+			return Gain{}
+		}
+		require.NoError(t, err)
+		o, err := newOffline(g, set.Hops, s.rule, s.learner(), hash)
+		require.NoError(t, err)
+		b, a, err := o.trial(split, s.arm, iterations, seed)
+		require.NoError(t, err)
+		before, after = append(before, b), append(after, a)
+	}
+	return gain(key{set.Name, kind, s.name}, static, before, after)
+}
+
+// TestStudyOfLearners prints the tables of docs/LEARNING.md.
+func TestStudyOfLearners(t *testing.T) {
+	if *study == "" {
+		t.Skip("a study takes minutes; run it with -study default, -study all, or the name of a variant")
+	}
+	hash, err := relevance.NewHash(relevance.DefaultDim)
+	require.NoError(t, err)
+	root := os.Getenv("EVORAG_DATA")
+	entries, err := os.ReadDir(root)
+	require.NoError(t, err, "set EVORAG_DATA to the folder of question sets")
+	_ = entries
+	for _, s := range variants {
+		if *study != "all" && !strings.Contains(","+*study+",", ","+s.name+",") {
+			continue
+		}
+		fmt.Printf("\n%-14s %-12s %-13s %7s %22s %7s %22s\n", s.name, "set", "split", "MRR", "gain (95%)", "within", "gain (95%), points")
+		sum := map[Kind][3]float64{}
+		for _, name := range developed {
+			set, g := developmentSet(t, name, hash)
+			for _, kind := range []Kind{Paraphrase, Unseen} {
+				x := learned(t, set, g, kind, s, Sizes{Train: 300, Test: 300}, 6, 5, hash)
+				if x.Seeds == 0 {
+					continue
+				}
+				fmt.Printf("%-14s %-12s %-13s %7.3f %+7.3f [%+.3f %+.3f] %7.3f %+7.1f [%+.1f %+.1f]\n", "", name, kind, x.Before.MRR, x.MRR.Mean, x.MRR.Low, x.MRR.High,
+					x.Before.Within, 100*x.Within.Mean, 100*x.Within.Low, 100*x.Within.High)
+				a := sum[kind]
+				sum[kind] = [3]float64{a[0] + x.MRR.Mean, a[1] + x.Within.Mean, a[2] + 1}
+			}
+		}
+		p, u := sum[Paraphrase], sum[Unseen]
+		fmt.Printf("%-14s mean: MRR %+.3f paraphrase, %+.3f unseen; within %+.1f points\n", "", p[0]/p[2], u[0]/u[2], 100*(p[1]+u[1])/(p[2]+u[2]))
+	}
+}
+
+// TestLearningNeverHurts holds the default learner to the static system on every set: what it
+// gains there may not fall below it by more than noise.
+func TestLearningNeverHurts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("learning on four question sets takes half a minute")
+	}
+	hash, err := relevance.NewHash(relevance.DefaultDim)
+	require.NoError(t, err)
+	var sum, n float64
+	for _, name := range developed {
+		set, g := developmentSet(t, name, hash)
+		for _, kind := range []Kind{Paraphrase, Unseen} {
+			x := learned(t, set, g, kind, variants[0], Sizes{Train: 200, Test: 150}, 3, 1, hash)
+			if x.Seeds == 0 {
+				continue
+			}
+			t.Logf("%-12s %-11s MRR %.3f %+.3f [%+.3f %+.3f], within %d tokens %.3f %+.3f [%+.3f %+.3f]", name, kind, x.Before.MRR, x.MRR.Mean, x.MRR.Low, x.MRR.High,
+				Budget, x.Before.Within, x.Within.Mean, x.Within.Low, x.Within.High)
+			require.Greater(t, x.MRR.High, 0., "%s, %s: MRR", name, kind)
+			require.GreaterOrEqual(t, x.MRR.Mean, -.01, "%s, %s: MRR", name, kind)
+			require.GreaterOrEqual(t, x.Within.Mean, -.01, "%s, %s: answers within the budget", name, kind)
+			sum, n = sum+x.MRR.Mean, n+1
+		}
+	}
+	require.Greater(t, sum/n, .15, "mean MRR gained")
+}
