@@ -1,7 +1,9 @@
 package render
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
@@ -9,8 +11,9 @@ import (
 
 // Tree is the answer of a searched block: the kept paths under the relations' own names.
 // Every triplet stands once. A node has its children at one place only, the first at which
-// a path reached it; elsewhere it is a uid. Its values stand where it first occurs, and at
-// the root, so that any client (Ratel takes a node's first occurrence) sees them.
+// a path reached it; elsewhere it is a uid. Its values stand at
+// the root and where a reader first meets it, be it down the tree or, as Ratel reads, level by
+// level: clients take a node's first occurrence.
 type Tree struct {
 	values map[graph.UID]*Value
 	single func(graph.Relation) bool
@@ -32,6 +35,7 @@ type branch struct {
 type leg struct {
 	step  graph.Step
 	first bool // this is the place of the step's far end
+	early bool // a reader who goes level by level meets the far end here first
 }
 
 // NewTree starts a tree at the start nodes, in the order in which they are to stand. values
@@ -76,6 +80,7 @@ func (t *Tree) branch(s graph.Step) *branch {
 // Value is the block's array.
 func (t *Tree) Value() *Value {
 	t.shown = map[graph.UID]bool{}
+	t.levels()
 	out := Array()
 	for _, r := range t.roots {
 		out.Items = append(out.Items, t.node(r, true, true))
@@ -83,9 +88,34 @@ func (t *Tree) Value() *Value {
 	return out
 }
 
-func (t *Tree) node(u graph.UID, root, children bool) *Value {
+// levels finds where Ratel first meets each node: it goes level by level, keys in order.
+func (t *Tree) levels() {
+	met := map[graph.UID]bool{}
+	for _, r := range t.roots {
+		met[r] = true
+	}
+	queue := slices.Clone(t.roots)
+	for len(queue) > 0 {
+		branches := slices.Clone(t.kids[queue[0]])
+		queue = queue[1:]
+		slices.SortFunc(branches, func(a, b *branch) int { return strings.Compare(a.relation.String(), b.relation.String()) })
+		for _, b := range branches {
+			for i := range b.steps {
+				l := &b.steps[i]
+				l.early = !met[l.step.To()]
+				met[l.step.To()] = true
+				if l.first {
+					queue = append(queue, l.step.To())
+				}
+			}
+		}
+	}
+}
+
+// node writes a node; early where its values stand in any case.
+func (t *Tree) node(u graph.UID, early, children bool) *Value {
 	v := Object()
-	if from := t.values[u]; from != nil && (root || !t.shown[u]) {
+	if from := t.values[u]; from != nil && (early || !t.shown[u]) {
 		for _, m := range from.Members {
 			if !plan.Spliced(m.Key) {
 				v.Members = append(v.Members, m)
@@ -102,7 +132,7 @@ func (t *Tree) node(u graph.UID, root, children bool) *Value {
 	for _, b := range t.kids[u] {
 		key, list := b.relation.String(), Array()
 		for _, l := range b.steps {
-			child := t.node(l.step.To(), false, l.first)
+			child := t.node(l.step.To(), l.early, l.first)
 			if t.scores {
 				child.Set(key+"|evorag.score", Raw(strconv.AppendFloat(nil, l.step.Score, 'f', -1, 64)))
 			}

@@ -43,7 +43,13 @@ func TestTree(t *testing.T) {
 			"paths share their beginnings, best first",
 			[]graph.UID{1},
 			[]graph.Path{path(1, "knows", 2, "likes", 3), path(1, "likes", 3), path(1, "knows", 2, "likes", 4)},
-			`[{"name":"n1","knows":[{"name":"n2","likes":[{"name":"n3"},{"name":"n4"}]}],"likes":[{"uid":"0x3"}]}]`,
+			`[{"name":"n1","knows":[{"name":"n2","likes":[{"name":"n3"},{"name":"n4"}]}],"likes":[{"name":"n3"}]}]`,
+		},
+		{
+			"a node has its values where a reader first meets it, be it down the tree or level by level with keys in order",
+			[]graph.UID{1},
+			[]graph.Path{path(1, "likes", 2, "likes", 3, "knows", 4), path(1, "~likes", 4), path(1, "knows", 3, "likes", 2)},
+			`[{"name":"n1","likes":[{"name":"n2","likes":[{"name":"n3","knows":[{"name":"n4"}],"likes":[{"uid":"0x2"}]}]}],"~likes":[{"name":"n4"}],"knows":[{"name":"n3"}]}]`,
 		},
 		{
 			"an edge stands once, whichever way it was walked",

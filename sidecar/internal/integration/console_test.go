@@ -301,7 +301,7 @@ func TestTheConsoleLogsInToAClusterWithAccessControl(t *testing.T) {
 	at := serve(t, c)
 	root := login(t, eng.HTTPAddr(), "groot", "password", 0)
 	root.must(t, eng.HTTPAddr(), "/alter", "application/dql", "name: string @index(exact, term) .\nowned_by: [uid] .")
-	root.must(t, eng.HTTPAddr(), "/mutate?commitNow=true", "application/rdf", `{ set { _:a <name> "Brandywine" . _:b <name> "Disney" . _:a <owned_by> _:b . } }`)
+	root.must(t, eng.HTTPAddr(), "/mutate?commitNow=true", "application/rdf", "{ set {\n_:a <name> \"Brandywine\" .\n_:b <name> \"Disney\" .\n_:a <owned_by> _:b .\n} }")
 	b := openTab(t)
 	b.screen(1000, 800, "light")
 	b.open("http://" + at.HTTP + "/evorag/ui/")
