@@ -23,7 +23,9 @@ import (
 
 func TestARatingMovesTheEdgesThatEarnedItOnce(t *testing.T) {
 	c := newCluster(t)
-	s := c.start(t, nil)
+	s := c.start(t, func(o *feedback.Options) { // the paper's rule moves alpha too
+		o.Learner = func() credit.Learner { return credit.PaperRule().NewLearner("paper") }
+	})
 	r := c.shown(time.Now())
 	s.Remember(r)
 	before := string(c.Query(t, `{ q(func: has(owned_by)) { owned_by (orderasc: name) @facets(since, note, share) { uid } } }`, nil))
