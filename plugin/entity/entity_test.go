@@ -20,6 +20,8 @@ func TestNormalize(t *testing.T) {
 		{"the possessive is dropped", "Eva's films", "eva films"},
 		{"a typographic possessive is dropped", "Schindler’s List", "schindler list"},
 		{"a possessive at the end is dropped", "McDonald's", "mcdonald"},
+		{"a possessive before a script without spaces is dropped", "Eva's東京", "eva 東 京"},
+		{"a sign for a letter of such a script is a word as the letter is", "A㆒", "a 一"},
 		{"an apostrophe inside a name joins", "O'Brien and D’Artagnan", "obrien and dartagnan"},
 		{"the plural possessive leaves the plural", "the directors' cut", "the directors cut"},
 		{"underscores and hyphens are spaces", "spider-man_2", "spider man 2"},

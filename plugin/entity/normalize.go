@@ -102,22 +102,24 @@ func split(text string) []word {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		next := i + size
-		lower := unicode.ToLower(r)
+		folded := fold(unicode.ToLower(r))
+		first, _ := utf8.DecodeRuneInString(folded) // a sign such as ㆒ stands for a letter of another script
 		switch {
 		case unicode.In(r, unicode.Inherited) && unicode.Is(unicode.Mn, r): // a combining accent
 			if b.Len() > 0 {
 				end = next
 			}
-		case unspaced(r):
+		case unspaced(r), unspaced(first):
 			flush()
-			b.WriteString(fold(lower))
-			start, end = i, next
-			flush()
+			if utf8.RuneCountInString(folded) > 1 { // ヿ would be two words in one place: it stays as it is
+				folded = text[i:next]
+			}
+			words = append(words, word{folded, i, next})
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsNumber(r) || unicode.IsMark(r):
 			if b.Len() == 0 {
 				start = i
 			}
-			b.WriteString(fold(lower))
+			b.WriteString(folded)
 			end = next
 		case apostrophe(r) && b.Len() > 0:
 			if n := possessive(text[next:]); n > 0 {
@@ -144,7 +146,7 @@ func possessive(rest string) int {
 	if rest == "" || rest[0] != 's' && rest[0] != 'S' {
 		return 0
 	}
-	if r, _ := utf8.DecodeRuneInString(rest[1:]); len(rest) > 1 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+	if r, _ := utf8.DecodeRuneInString(rest[1:]); len(rest) > 1 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) && !unspaced(r) {
 		return 0
 	}
 	return 1
