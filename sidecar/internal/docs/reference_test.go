@@ -45,11 +45,16 @@ func TestTheReferenceIsWhatTheCodeSays(t *testing.T) {
 
 // settings lists the configuration: each field with its default and the comment behind it.
 func settings(t *testing.T, root string, b *strings.Builder) {
-	files, err := parser.ParseDir(token.NewFileSet(), filepath.Join(root, "sidecar/internal/config"), notTest, parser.ParseComments)
+	files, err := filepath.Glob(filepath.Join(root, "sidecar/internal/config/*.go"))
 	require.NoError(t, err)
 	structs := map[string]*ast.StructType{}
-	for _, p := range files {
-		ast.Inspect(p, func(n ast.Node) bool {
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
 			if s, ok := n.(*ast.TypeSpec); ok {
 				if st, ok := s.Type.(*ast.StructType); ok {
 					structs[s.Name.Name] = st
@@ -95,8 +100,6 @@ func shownDefault(v reflect.Value) string {
 func cell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }
-
-func notTest(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
 
 // metrics lists every metric that the code makes: options with a Name and a Help, and gauges
 // that are watched.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
+	"github.com/evorag/dgraph-evorag/plugin/search"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/load"
@@ -54,7 +55,7 @@ func newProxyOf(t testing.TB, o proxy.Options) *proxy.Proxy {
 	t.Helper()
 	ids, err := token.NewSigner(make([]byte, 32))
 	require.NoError(t, err)
-	o.IDs, o.Now, o.Defaults = ids, time.Now, defaults
+	o.IDs, o.Now, o.Defaults, o.Rule = ids, time.Now, defaults, search.Maximal
 	if o.Budget == (proxy.Budget{}) {
 		o.Budget = proxy.Budget{Edges: 200_000, Steps: 1_000_000, Time: 20 * time.Second}
 	}

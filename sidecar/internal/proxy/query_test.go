@@ -182,7 +182,7 @@ func TestRetrieve(t *testing.T) {
 	uid := r.Entities[0].UID.String()
 	r, err = c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: []string{uid}, Via: []string{"starring", "~starring"}, Hops: 2})
 	require.NoError(t, err)
-	require.Equal(t, []string{"Alien starring", "Alien starring ~starring"}, metapaths(r), "every path is a candidate")
+	require.Equal(t, []string{"Alien starring ~starring"}, metapaths(r))
 
 	for _, bad := range []struct {
 		name string
