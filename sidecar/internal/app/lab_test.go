@@ -40,6 +40,7 @@ func firms(t *testing.T) *eval.Set {
 }
 
 func TestTheHarnessMeasuresOnARealCluster(t *testing.T) {
+	enginetest.Long(t)
 	if testing.Short() {
 		t.Skip("starts an engine of its own")
 	}
@@ -75,6 +76,7 @@ func TestTheHarnessMeasuresOnARealCluster(t *testing.T) {
 }
 
 func TestTheHarnessPlantsRefinesAndTakesTimes(t *testing.T) {
+	enginetest.Long(t)
 	if testing.Short() {
 		t.Skip("starts engines of its own")
 	}
@@ -115,6 +117,7 @@ func TestTheHarnessPlantsRefinesAndTakesTimes(t *testing.T) {
 }
 
 func TestTheHarnessLetsAModelAnswerAndJudge(t *testing.T) {
+	enginetest.Long(t)
 	if testing.Short() {
 		t.Skip("starts an engine of its own")
 	}
@@ -191,6 +194,7 @@ func texts(t *testing.T) *eval.Set {
 }
 
 func TestTheRecipeForTextChunks(t *testing.T) {
+	enginetest.Long(t)
 	if testing.Short() {
 		t.Skip("starts an engine of its own")
 	}
@@ -206,6 +210,7 @@ func TestTheRecipeForTextChunks(t *testing.T) {
 }
 
 func TestTheHarnessUsesAGivenCluster(t *testing.T) {
+	enginetest.Long(t)
 	if testing.Short() {
 		t.Skip("takes a while")
 	}

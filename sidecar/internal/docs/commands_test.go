@@ -48,6 +48,7 @@ func pages(t testing.TB, root string) []page {
 
 // TestEveryCommandInTheDocumentationRuns pastes the pages, line by line, into a shell.
 func TestEveryCommandInTheDocumentationRuns(t *testing.T) {
+	enginetest.Long(t)
 	root := repository(t)
 	dgraph := enginetest.Bin(t)
 	bin := filepath.Join(t.TempDir(), "bin")

@@ -130,8 +130,8 @@ func TestStudyOfLearners(t *testing.T) {
 // TestLearningNeverHurts holds the default learner to the static system on every set: what it
 // gains there may not fall below it by more than noise.
 func TestLearningNeverHurts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("learning on four question sets takes half a minute")
+	if os.Getenv("EVORAG_LONG") == "" {
+		t.Skip("takes minutes with the race detector; make test-long runs it")
 	}
 	hash, err := relevance.NewHash(relevance.DefaultDim)
 	require.NoError(t, err)

@@ -80,6 +80,14 @@ func stopShared() error {
 	return errors.Join(err, os.RemoveAll(shared.dir))
 }
 
+// Long skips a test of minutes, visibly, unless EVORAG_LONG is set ("make test-long").
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("EVORAG_LONG") == "" {
+		t.Skip("takes minutes; make test-long runs it")
+	}
+}
+
 // Shared gives the test package's engine. Its data is whatever earlier tests left: see Reset.
 func Shared(t testing.TB) *Engine {
 	t.Helper()
