@@ -57,7 +57,10 @@ type tab struct {
 // openTab starts a browser with an empty page, ended with the test.
 func openTab(t testing.TB) *tab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
+	profile, err := os.MkdirTemp("", "chromium") // not t.TempDir: processes of a browser that ends may still write
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(profile) })
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(time.Minute))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // which root may not have
 	}
