@@ -45,7 +45,8 @@ func (c *command) extractCommand() *cobra.Command {
 			"triplets for \"dgraph-evorag load\". A chunk becomes a node with its text and an edge \"mentions\" to\n" +
 			"each entity, so that an answer can be traced to where it stands; these edges learn like any other.\n" +
 			"Names that a chunk does not hold are left out. What the model said is kept in OUTPUT.said: a run\n" +
-			"that was cut off goes on, and a text that has changed costs only its new chunks.",
+			"that was cut off goes on, and a text that has changed costs only its new chunks. With llm.prompt_price\n" +
+			"and llm.completion_price set, the cost is shown.",
 		Example: "  dgraph-evorag extract notes.txt report.md -o triplets.jsonl --llm-url http://127.0.0.1:11434/v1 --llm-model qwen3\n" +
 			"  dgraph-evorag load triplets.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -69,6 +70,7 @@ func (c *command) extractCommand() *cobra.Command {
 				return err
 			}
 			opts.Files, opts.Extractor = args, model
+			spent.priceIn, spent.priceOut = cfg.LLM.PromptPrice, cfg.LLM.CompletionPrice
 			show, began := newProgress(c.Err, quiet), time.Now()
 			fresh := 0
 			opts.Progress = func(p extract.Progress) {
@@ -91,8 +93,6 @@ func (c *command) extractCommand() *cobra.Command {
 	f.StringVarP(&opts.Output, "output", "o", "triplets.jsonl", "`file` for the triplets")
 	f.IntVar(&opts.Tokens, "tokens", 512, "longest chunk, in tokens (cl100k_base)")
 	f.IntVar(&opts.Workers, "workers", 4, "calls of the model at once")
-	f.Float64Var(&spent.priceIn, "price-in", 0, "`price` of a million tokens that are read, to show the cost")
-	f.Float64Var(&spent.priceOut, "price-out", 0, "`price` of a million tokens that are written")
 	f.BoolVar(&quiet, "quiet", false, "no progress lines")
 	return cmd
 }

@@ -14,8 +14,9 @@ func TestExtractWritesTripletsAndTellsTheCost(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("a.txt", []byte("Alien was directed by Ridley Scott."), 0o600))
 	model := llmtest.New(t, llmtest.Says(`{"entities":["Alien","Aliens"],"facts":[{"head":"Alien","relation":"directed by","object":"Ridley Scott"}]}`))
-	args := []string{"extract", "a.txt", "--llm-url", model.URL + "/v1", "--llm-model", "m", "--price-in", "10", "--price-out", "50"}
-	code, out, err := call(t, nil, args...)
+	args := []string{"extract", "a.txt", "--llm-url", model.URL + "/v1", "--llm-model", "m"}
+	prices := map[string]string{"DGRAPH_EVORAG_LLM_PROMPT_PRICE": "10", "DGRAPH_EVORAG_LLM_COMPLETION_PRICE": "50"}
+	code, out, err := call(t, prices, args...)
 	require.Equal(t, 0, code, err)
 	require.Equal(t, "triplets.jsonl: 1 fact and 2 mentions from 1 chunk of 1 file\n  1 name or fact left out: not in the text\n  100 tokens in, 20 out, cost 0.0020\n", out)
 	text, readErr := os.ReadFile("triplets.jsonl")

@@ -119,6 +119,9 @@ func (o *Options) chunks() ([]*chunk, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		if name == "-" {
+			name = "stdin"
+		}
 		for i, p := range parts {
 			h := sha256.New()
 			fmt.Fprintf(h, "%s\n%s\n%s", llm.ExtractVersion, o.Extractor.Model(), p)

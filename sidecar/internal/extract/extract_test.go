@@ -164,3 +164,12 @@ func TestFaultsNameWhatToDo(t *testing.T) {
 		})
 	}
 }
+
+func TestStandardInputIsNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := extract.Run(t.Context(), extract.Options{Files: []string{"-"}, Stdin: strings.NewReader(alien), Output: "out.jsonl", Extractor: films()})
+	require.NoError(t, err)
+	text, err := os.ReadFile("out.jsonl")
+	require.NoError(t, err)
+	require.Contains(t, string(text), `{"head":"stdin #1","relation":"mentions","object":"Alien"}`)
+}

@@ -55,6 +55,12 @@ func TestTextBecomesAGraphWhoseMentionsLearn(t *testing.T) {
 		fmt.Sprintf(`{"retrieval": %q, "score": 5, "response": %q, "rater": "ann"}`, retrieve().ID, "It is in "+chunk))
 	require.Equal(t, http.StatusAccepted, code, body)
 	require.Eventually(t, func() bool {
-		return strings.Contains(string(eng.Query(t, `{ q(func: eq(name, "Nosferatu")) { ~mentions @facets(score: evorag.score) { name } } }`, nil)), `"score":1`)
+		var learned struct {
+			Q []struct {
+				Chunks []struct{ Score float64 } `json:"~mentions"`
+			}
+		}
+		require.NoError(t, json.Unmarshal(eng.Query(t, `{ q(func: eq(name, "Nosferatu")) { ~mentions @facets(score: evorag.score) { name } } }`, nil), &learned))
+		return len(learned.Q) == 1 && len(learned.Q[0].Chunks) == 1 && learned.Q[0].Chunks[0].Score > 100
 	}, 40*time.Second, 200*time.Millisecond, "a mention earns its score")
 }
