@@ -255,12 +255,10 @@ func TestRetrievalsAreShownAndForgotten(t *testing.T) {
 func TestAQueueThatIsFullDropsAndNeverBlocks(t *testing.T) {
 	c := newCluster(t)
 	s := c.start(t, func(o *feedback.Options) { o.Queue = 1 })
-	began := time.Now()
 	for range 2000 {
 		s.Remember(c.shown(time.Now()))
 	}
-	require.Less(t, time.Since(began), 5*time.Second)
-	require.Positive(t, s.count("retrievals dropped"))
+	require.Positive(t, s.count("retrievals dropped"), "none would be, had Remember waited")
 }
 
 func TestAMissingEdgeIsNotMade(t *testing.T) {

@@ -89,7 +89,7 @@ func TestAServerThatFailsIsNamed(t *testing.T) {
 		{name: "a redirection", turn: answersJSON(301, "", "Location", "https://elsewhere/v1"), want: llm.ErrSetup, text: `301 Moved Permanently to "https://elsewhere/v1"`, calls: 1},
 		{name: "no choices", turn: answersJSON(200, map[string]any{"choices": []any{}}), want: llm.ErrEmpty, calls: 1},
 		{name: "an empty text", turn: says("  \n"), want: llm.ErrEmpty, calls: 1},
-		{name: "silence", turn: hangs, want: llm.ErrTimeout, calls: 2, change: func(o *llm.Options) { o.Timeout, o.Retries = 20*time.Millisecond, 1 }},
+		{name: "silence", turn: hangs, want: llm.ErrTimeout, calls: 2, change: func(o *llm.Options) { o.Timeout, o.Retries = 300*time.Millisecond, 1 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := script(t, c.turn)
@@ -162,7 +162,7 @@ func TestStreams(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := script(t, c.turn)
-			k, _ := client(t, s, func(o *llm.Options) { o.Timeout = 200 * time.Millisecond })
+			k, _ := client(t, s, func(o *llm.Options) { o.Timeout = 1500 * time.Millisecond })
 			var got strings.Builder
 			reply, _, err := k.Answer(t.Context(), films(), func(p string) error { got.WriteString(p); return nil })
 			require.Equal(t, c.text, got.String())
@@ -183,27 +183,29 @@ func TestStreams(t *testing.T) {
 func TestAStreamThatIsSlowButAliveIsRead(t *testing.T) {
 	s := script(t, func(w http.ResponseWriter, r *http.Request) {
 		for range 6 {
-			time.Sleep(60 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond)
 			streams("x")(w, r)
 		}
 		streams(stops, done)(w, r)
 	})
-	k, _ := client(t, s, func(o *llm.Options) { o.Timeout = 200 * time.Millisecond })
+	k, _ := client(t, s, func(o *llm.Options) { o.Timeout = 1500 * time.Millisecond })
 	reply, _, err := k.Answer(t.Context(), films(), func(string) error { return nil })
 	require.NoError(t, err)
 	require.Equal(t, "xxxxxx", reply.Text)
 }
 
 func TestACallerWhoGoesEndsTheCallAndBlamesNobody(t *testing.T) {
-	s := script(t, hangs, hangs, says("x"))
+	ctx, cancel := context.WithCancel(t.Context())
+	s := script(t, hangs, func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		hangs(w, r)
+	}, says("x"))
 	k, w := client(t, s, func(o *llm.Options) { o.BreakerFailures = 1 })
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	_, _, err := k.Answer(ctx, films(), nil)
+	short, end := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer end()
+	_, _, err := k.Answer(short, films(), nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Empty(t, w.all)
-	ctx, cancel = context.WithCancel(t.Context())
-	time.AfterFunc(30*time.Millisecond, cancel)
 	_, _, err = k.Answer(ctx, films(), func(string) error { return nil })
 	require.ErrorIs(t, err, context.Canceled)
 	_, _, err = k.Answer(t.Context(), films(), nil)
