@@ -20,14 +20,14 @@ import (
 // evolving are the flags of commands about runs: they ask a running sidecar, which knows the
 // rules and holds the graph in memory.
 type evolving struct {
-	server    string
+	administrator
 	namespace uint64
 	output    string
 }
 
 func (e *evolving) addTo(cmd *cobra.Command) {
+	e.administrator.addTo(cmd)
 	f := cmd.Flags()
-	f.StringVar(&e.server, "server", "", "`URL` of the sidecar (default: DGRAPH_EVORAG_SERVER, else "+defaultServer+")")
 	f.Uint64Var(&e.namespace, "namespace", 0, "in this `namespace`, one that the sidecar evolves (default: its own)")
 	f.StringVarP(&e.output, "output", "o", "table", "table or json")
 }
@@ -60,7 +60,7 @@ func (e *evolving) get(c *command, cmd *cobra.Command, path string, query url.Va
 	if cmd.Flags().Changed("namespace") {
 		query.Set("namespace", strconv.FormatUint(e.namespace, 10))
 	}
-	err = get(cmd.Context(), c.server(e.server), path, query, &raw)
+	err = e.administrator.get(cmd.Context(), c, path, query, &raw)
 	return raw, err
 }
 
@@ -72,7 +72,7 @@ func (e *evolving) post(c *command, cmd *cobra.Command, path string, order map[s
 	if cmd.Flags().Changed("namespace") {
 		order["namespace"] = e.namespace
 	}
-	resp, err := post(cmd.Context(), c.server(e.server), path, nil, order)
+	resp, err := e.administrator.post(cmd.Context(), c, path, order)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,8 @@ type explanation struct {
 }
 
 func (c *command) explainCommand() *cobra.Command {
-	var server, output string
+	var admin administrator
+	var output string
 	cmd := &cobra.Command{
 		Use: "explain HEAD PREDICATE OBJECT", Short: "Tell why an edge's score is what it is",
 		Long:    "explain shows an edge's score and its history: the ratings, questions and answers that moved it.\nHEAD and OBJECT are names or uids.",
@@ -54,7 +55,7 @@ func (c *command) explainCommand() *cobra.Command {
 			}
 			var raw json.RawMessage
 			query := url.Values{"head": {args[0]}, "predicate": {args[1]}, "object": {args[2]}}
-			if err := get(cmd.Context(), c.server(server), "/evorag/v1/edges/explain", query, &raw); err != nil {
+			if err := admin.get(cmd.Context(), c, "/evorag/v1/edges/explain", query, &raw); err != nil {
 				return err
 			}
 			if output == "json" {
@@ -67,7 +68,7 @@ func (c *command) explainCommand() *cobra.Command {
 			return printExplanation(c.Out, e)
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "`URL` of the sidecar (default: DGRAPH_EVORAG_SERVER, else "+defaultServer+")")
+	admin.addTo(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	return cmd
 }

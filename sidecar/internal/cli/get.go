@@ -10,13 +10,8 @@ import (
 	"net/url"
 )
 
-// get asks a service of a running sidecar and reads its JSON into v.
-func get(ctx context.Context, server, path string, query url.Values, v any) error {
-	return getAs(ctx, server, path, query, nil, v)
-}
-
-// getAs is get with headers that say who asks.
-func getAs(ctx context.Context, server, path string, query url.Values, header http.Header, v any) error {
+// get asks a service of a running sidecar, with headers that say who asks, and reads its JSON into v.
+func get(ctx context.Context, server, path string, query url.Values, header http.Header, v any) error {
 	base, err := url.Parse(server)
 	if err != nil || base.Host == "" {
 		return fmt.Errorf("the server %q is not a URL; write one like %s", server, defaultServer)

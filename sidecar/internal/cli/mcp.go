@@ -98,7 +98,7 @@ type remote struct {
 
 // Get implements mcp.Sidecar.
 func (r remote) Get(ctx context.Context, path string, query url.Values) (raw json.RawMessage, err error) {
-	err = getAs(ctx, r.server, path, query, r.header(r.admin), &raw)
+	err = get(ctx, r.server, path, query, r.header(r.admin), &raw)
 	return raw, err
 }
 

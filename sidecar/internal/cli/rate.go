@@ -25,10 +25,11 @@ type rating struct {
 
 func (c *command) rateCommand() *cobra.Command {
 	var (
-		r                  rating
-		server, secretFile string
-		score              float64
-		wait               bool
+		r          rating
+		admin      administrator
+		secretFile string
+		score      float64
+		wait       bool
 	)
 	cmd := &cobra.Command{
 		Use: "rate RETRIEVAL", Short: "Rate an answer: the graph learns from it", Args: c.one("one retrieval id"),
@@ -41,12 +42,11 @@ func (c *command) rateCommand() *cobra.Command {
 			if cmd.Flags().Changed("score") {
 				r.Score = &score
 			}
-			server = c.server(server)
 			header, err := secretHeader("--secret-file", secretFile, "Authorization", "Bearer ")
 			if err != nil {
 				return err
 			}
-			resp, err := post(cmd.Context(), server, "/evorag/v1/feedback", header, r)
+			resp, err := post(cmd.Context(), c.server(admin.server), "/evorag/v1/feedback", header, r)
 			if err != nil {
 				return err
 			}
@@ -59,11 +59,11 @@ func (c *command) rateCommand() *cobra.Command {
 				fmt.Fprintln(c.Out, "stored as "+stored.ID)
 				return nil
 			}
-			return c.applied(cmd.Context(), server, stored.ID)
+			return c.applied(cmd.Context(), admin, stored.ID)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&server, "server", "", "`URL` of the sidecar (default: DGRAPH_EVORAG_SERVER, else "+defaultServer+")")
+	admin.addTo(cmd)
 	f.StringVar(&secretFile, "secret-file", "", "`file` with the webhook's secret, where it has one")
 	f.Float64Var(&score, "score", 0, "rating, 1 (bad) to 5 (good)")
 	f.StringVar(&r.Response, "response", "", "what was answered; without it that of an earlier rating or of \"ask\" is meant")
@@ -78,7 +78,7 @@ func (c *command) rateCommand() *cobra.Command {
 }
 
 // applied waits until a rating is no longer pending and tells what became of it.
-func (c *command) applied(ctx context.Context, server, id string) error {
+func (c *command) applied(ctx context.Context, admin administrator, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
@@ -86,7 +86,7 @@ func (c *command) applied(ctx context.Context, server, id string) error {
 			Status, Reason string
 			Batch          int
 		}
-		if err := get(ctx, server, "/evorag/v1/feedback/status", url.Values{"id": {id}}, &now); err != nil {
+		if err := admin.get(ctx, c, "/evorag/v1/feedback/status", url.Values{"id": {id}}, &now); err != nil {
 			return err
 		}
 		switch now.Status {

@@ -20,7 +20,8 @@ import (
 const statusTime = 10 * time.Second
 
 func (c *command) statusCommand() *cobra.Command {
-	var server, output string
+	var admin administrator
+	var output string
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show in one screen how a running sidecar is", Args: c.none,
 		Long: "status asks a running sidecar for its versions, the cluster's health, the cache, feedback, evolution\n" +
@@ -31,7 +32,7 @@ func (c *command) statusCommand() *cobra.Command {
 			if output != "table" && output != "json" {
 				return usageError{fmt.Errorf("--output is %q; write table or json", output), cmd.CommandPath()}
 			}
-			raw, err := c.report(cmd.Context(), c.server(server))
+			raw, err := c.report(cmd.Context(), admin)
 			if err != nil {
 				return err
 			}
@@ -50,16 +51,16 @@ func (c *command) statusCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "`URL` of the sidecar (default: DGRAPH_EVORAG_SERVER, else "+defaultServer+")")
+	admin.addTo(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	return cmd
 }
 
 // report reads a report, also that of a failing sidecar.
-func (c *command) report(ctx context.Context, server string) (raw json.RawMessage, err error) {
+func (c *command) report(ctx context.Context, admin administrator) (raw json.RawMessage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	err = get(ctx, server, "/evorag/v1/status", nil, &raw)
+	err = admin.get(ctx, c, "/evorag/v1/status", nil, &raw)
 	var refused statusError
 	if errors.As(err, &refused) && refused.code == http.StatusServiceUnavailable && json.Valid(refused.body) {
 		return refused.body, nil

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +40,37 @@ func TestAFailingSidecarIsShownAndMakesTheCommandFail(t *testing.T) {
 	var got status.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.Equal(t, status.OK, got.State)
+}
+
+func TestTheAdministratorsTokenIsSent(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization"))
+		_, _ = w.Write([]byte(`{"status":"applied","id":"x","there":true}`))
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("from a file, long enough\n"), 0o600))
+	for args, want := range map[string]string{
+		"status":                  "GET /evorag/v1/status",
+		"explain a b c":           "GET /evorag/v1/edges/explain",
+		"evolve --dry-run":        "POST /evorag/v1/runs",
+		"runs list":               "GET /evorag/v1/runs",
+		"runs undo r1":            "POST /evorag/v1/runs/r1/undo",
+		"rate x --wait --score 5": "GET /evorag/v1/feedback/status",
+	} {
+		env := map[string]string{"DGRAPH_EVORAG_SERVER": server.URL, "DGRAPH_EVORAG_ACCESS_TOKEN": "from the environment"}
+		code, _, faults := call(t, env, strings.Fields(args)...)
+		require.Zero(t, code, faults)
+		require.Equal(t, want+" Bearer from the environment", got[len(got)-1])
+		code, _, faults = call(t, env, append(strings.Fields(args), "--admin-file", file)...)
+		require.Zero(t, code, faults)
+		require.Equal(t, want+" Bearer from a file, long enough", got[len(got)-1])
+		code, _, faults = call(t, env, append(strings.Fields(args), "--admin-file", file+".missing")...)
+		require.Equal(t, 1, code)
+		require.Contains(t, faults, "--admin-file")
+	}
+	require.Contains(t, got, "POST /evorag/v1/feedback ", "the webhook has a secret of its own")
 }
 
 func TestAgesAreForPeople(t *testing.T) {
