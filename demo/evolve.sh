@@ -1,5 +1,5 @@
 # The last part of the demo, read by run.sh: the graph evolves, and goes back. Needs $evorag,
-# $http, run and say; the sidecar judges from five rated edges on, and hides after two low runs.
+# $http, run, shows, hides and say; the sidecar judges from five rated edges on, and hides after two low runs.
 
 rated() { # QUESTION HOPS SCORE RESPONSE: four people rate the same answer
   local id person
@@ -12,11 +12,12 @@ rated() { # QUESTION HOPS SCORE RESPONSE: four people rate the same answer
 
 evolve() { # FOUNDER-QUESTION OWNER-QUESTION
   local founder=$1 owner=$2 round id
-  say "People rate answers for a while: the founder's birthplace is right, the owners of the past are wrong"
+  say "People rate answers for a while: the founders' birthplaces are right, the owners of the past are wrong"
   for round in 1 2 3; do
-    rated "$founder" 3 5 "In Parkersburg"
+    rated "$founder" 3 5 "One in Parkersburg, one in Mineral Wells"
     rated "$owner" 1 1 "21st Century Fox and News Corporation"
     rated "$owner" 1 5 "The Walt Disney Company"
+    rated "$founder" 3 5 "One in Parkersburg, one in Mineral Wells"
   done
 
   say "Then the graph evolves. On a schedule it does so by itself; here by hand, and first dry:"
@@ -25,9 +26,9 @@ evolve() { # FOUNDER-QUESTION OWNER-QUESTION
   run "$evorag" evolve
   run "$evorag" evolve
   say "The question of three hops is answered within two, by a shortcut that says what it stands for"
-  run "$evorag" retrieve "$founder" --hops 2 --paths 3 --instances 2 --explain
+  shows Parkersburg "$evorag" retrieve "$founder" --hops 2 --paths 3 --instances 2 --explain
   say "The owners of the past are not shown any more. Nothing is deleted, and plain DQL sees it all:"
-  run "$evorag" retrieve "$owner" --hops 1 --paths 3
+  hides Fox "$evorag" retrieve "$owner" --hops 1 --paths 3
   local query='{ shortcuts(func: eq(name, "Pixar")) { evorag.shortcut @facets(evorag.label) { name } } owners(func: eq(name, "20th Century Studios")) { owned_by @facets(evorag.hidden) { name } } }'
   if command -v curl >/dev/null; then
     run curl -sS -H "Content-Type: application/dql" "$http/query" -d "$query"
@@ -38,5 +39,5 @@ evolve() { # FOUNDER-QUESTION OWNER-QUESTION
   for id in $("$evorag" runs list | awk 'NR > 1 { print $1 }'); do
     run "$evorag" runs undo "$id"
   done
-  run "$evorag" retrieve "$owner" --hops 1 --paths 3
+  shows Fox "$evorag" retrieve "$owner" --hops 1 --paths 3
 }

@@ -33,6 +33,21 @@ run() { # shows a command as one would type it, then runs it
   "$@"
 }
 
+shows() { # TEXT COMMAND...: runs a command whose output must hold a text, else the demo has failed
+  local text=$1 out
+  shift
+  out=$(run "$@")
+  printf '%s\n' "$out"
+  [[ $out == *"$text"* ]] || { echo "demo: this should show \"$text\"" >&2; exit 1; }
+}
+hides() { # TEXT COMMAND...: the contrary
+  local text=$1 out
+  shift
+  out=$(run "$@")
+  printf '%s\n' "$out"
+  [[ $out != *"$text"* ]] || { echo "demo: this should not show \"$text\"" >&2; exit 1; }
+}
+
 # A graph this small is judged sooner than a large one.
 export DGRAPH_EVORAG_EVOLUTION_MIN_TOUCHED=5 DGRAPH_EVORAG_EVOLUTION_RUNS=2
 
@@ -53,9 +68,9 @@ run "$evorag" load --dgraph "$grpc" demo/films.tsv
 
 founder="Where was the founder of the studio that produced Toy Story born?"
 say "A question of three hops. Two hops don't reach the answer:"
-run "$evorag" retrieve "$founder" --hops 2 --paths 3 --instances 2
+hides Parkersburg "$evorag" retrieve "$founder" --hops 2 --paths 3 --instances 2
 say "Three do:"
-run "$evorag" retrieve "$founder" --hops 3 --paths 3 --instances 2
+shows Parkersburg "$evorag" retrieve "$founder" --hops 3 --paths 3 --instances 2
 
 owner="Who is 20th Century Studios owned by?"
 say "A question with outdated facts beside the right one. Two of these owners are of the past,"

@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -270,6 +272,52 @@ func TestEdgesOfACallThroughUsAreThereForWhoeverAsksAfterIt(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, c.now(t), contentOf(t, g))
 	}
+}
+
+// slow is a Reader whose scans of whole predicates wait once told to.
+type slow struct {
+	Reader
+	wait atomic.Pointer[chan struct{}]
+	held atomic.Int32
+}
+
+func (s *slow) OwnQuery(ctx context.Context, call graph.Call) (graph.Answer, error) {
+	if wait := s.wait.Load(); wait != nil && strings.Contains(call.Query, "s0(func: has(") {
+		s.held.Add(1)
+		<-*wait
+	}
+	return s.Reader.OwnQuery(ctx, call)
+}
+
+func TestWhileTheGraphIsReadAnewItIsKeptTrue(t *testing.T) {
+	c := newCluster(t)
+	reader := &slow{Reader: c.client}
+	cache := c.start(t, Options{Refresh: time.Hour, Feed: OpenFeed(t.TempDir())}, func(c *Cache) { c.Reader, c.settles = reader, time.Minute })
+	c.equal(t, cache, time.Minute)
+	wait := make(chan struct{})
+	goOn := sync.OnceFunc(func() { reader.wait.Store(nil); close(wait) })
+	t.Cleanup(goOn)
+	reader.wait.Store(&wait)
+	c.Alter(t, "hates: [uid] .")
+	cache.Altered()
+	require.Eventually(t, func() bool { return reader.held.Load() > 0 }, time.Minute, time.Millisecond)
+	old, ok := cache.Graph(0)
+	require.True(t, ok)
+	c.Mutate(t, fmt.Sprintf("<%s> <knows> <%s> (evorag.score=150.0) .\n<%s> <hates> <%s> .", c.uids[0], c.uids[1], c.uids[2], c.uids[3]))
+	head, object := parsed(t, c.uids[0]), parsed(t, c.uids[1])
+	cache.Written([]graph.Triplet{{Head: head, Predicate: "knows", Object: object}, {Head: parsed(t, c.uids[2]), Predicate: "hates", Object: parsed(t, c.uids[3])}})
+	g, ok := cache.Graph(0)
+	require.True(t, ok)
+	require.Equal(t, 1, g.Edges()-old.Edges(), "the edge is there, the predicate not yet")
+	goOn()
+	c.equal(t, cache, time.Minute)
+	require.Len(t, c.now(t).edges, g.Edges()+1)
+}
+
+func parsed(t *testing.T, text string) graph.UID {
+	u, err := graph.ParseUID(text)
+	require.NoError(t, err)
+	return u
 }
 
 func TestAGraphThatIsTooLargeIsNotHeld(t *testing.T) {

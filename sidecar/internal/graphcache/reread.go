@@ -34,6 +34,14 @@ func (d *dirty) empty() bool {
 	return len(d.triplets) == 0 && len(d.rows) == 0 && len(d.names) == 0 && !d.schema && !d.all
 }
 
+// add puts another's to it.
+func (d *dirty) add(more *dirty) {
+	maps.Copy(d.triplets, more.triplets)
+	maps.Copy(d.rows, more.rows)
+	maps.Copy(d.names, more.names)
+	d.schema = d.schema || more.schema
+}
+
 // Sizes of the reads that bring a graph up to date.
 const (
 	edgesPerReread = 2000

@@ -218,7 +218,10 @@ func TestEachNamespaceEvolvesOnItsOwnSchedule(t *testing.T) {
 	require.Contains(t, shortcuts(groot), "0x")
 	var run struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(body), &run))
-	code, body = runs("/evorag/v1/runs/"+run.ID+"/undo", `{"namespace": 1}`)
+	require.Eventually(t, func() bool { // not while a scheduled run is under way there
+		code, body = runs("/evorag/v1/runs/"+run.ID+"/undo", `{"namespace": 1}`)
+		return code != http.StatusConflict
+	}, time.Minute, 50*time.Millisecond)
 	require.Equal(t, http.StatusNotFound, code, body)
 	code, body = runs("/evorag/v1/runs/"+run.ID+"/undo", `{"namespace": 0}`)
 	require.Equal(t, http.StatusOK, code, body)

@@ -128,14 +128,14 @@ func TestTheSidecarsOwnLoginOutlivesItsTokens(t *testing.T) {
 	require.NoError(t, own.Alter(ctx, "name: string @index(exact, term) ."), "the first call after the token's end")
 
 	// The sidecar's own work after its token's end: labels of relations for an ordinary call.
-	root := login(t, front.HTTP, "groot", "password", 0)
-	root.must(t, front.HTTP, "/alter", "application/dql", "likes: [uid] .")
-	root.must(t, front.HTTP, "/mutate?commitNow=true", "application/rdf", `{ set {
+	root := func() caller { return login(t, front.HTTP, "groot", "password", 0) } // anew each time: its tokens end too
+	root().must(t, front.HTTP, "/alter", "application/dql", "likes: [uid] .")
+	root().must(t, front.HTTP, "/mutate?commitNow=true", "application/rdf", `{ set {
 		_:r <evorag.predicate> "likes" .
 		_:r <evorag.relation.label> "is fond of" .
 		_:a <name> "Eva" .
 		_:a <likes> _:b .
 		_:b <name> "tea" .
 	} }`)
-	require.Contains(t, root.must(t, front.HTTP, "/query", "application/dql", `{ q(func: eq(name, "Eva")) @evorag(query: "what?", hops: 1) { name } }`), "is fond of")
+	require.Contains(t, root().must(t, front.HTTP, "/query", "application/dql", `{ q(func: eq(name, "Eva")) @evorag(query: "what?", hops: 1) { name } }`), "is fond of")
 }
