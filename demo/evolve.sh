@@ -14,9 +14,10 @@ evolve() { # FOUNDER-QUESTION OWNER-QUESTION
   local founder=$1 owner=$2 round id
   say "People rate answers for a while: the founders' birthplaces are right, the owners of the past are wrong"
   for round in 1 2 3; do
-    rated "$founder" 3 5 "One in Parkersburg, one in Mineral Wells"
     rated "$owner" 1 1 "21st Century Fox and News Corporation"
     rated "$owner" 1 5 "The Walt Disney Company"
+  done
+  for round in 1 2 3 4 5 6 7 8 9 10; do
     rated "$founder" 3 5 "One in Parkersburg, one in Mineral Wells"
   done
 

@@ -36,6 +36,7 @@ type Composed struct {
 	entity, relation       float64   // weights over the norm
 	ofEntity, ofRelation   []float32 // cosines with the question
 	maxEntity, maxRelation float64
+	labels                 edgeLabels
 }
 
 // NewComposed is ready after Ask.
@@ -50,18 +51,30 @@ func (c *Composed) Ask(q *Question) {
 	c.ofEntity, entity = c.entities.Products(c.ofEntity, q)
 	c.ofRelation, relation = c.relations.Products(c.ofRelation, q)
 	c.maxEntity, c.maxRelation = float64(entity), float64(relation)
+	c.labels.ask(q)
+	c.maxRelation = max(c.maxRelation, c.labels.greatest)
 }
 
 // Sr is the relevance of the triplet between two entities under a relation, by the ids of
-// the tables, in [MinSr,1]. The edge's own id plays no part here. An id without a vector
-// counts as unrelated to the question.
-func (c *Composed) Sr(from, relation, to, _ uint32) float64 {
-	return Sr(float64(c.entity*(at(c.ofEntity, from)+at(c.ofEntity, to))) + float64(c.relation*at(c.ofRelation, relation)))
+// the tables, in [MinSr,1]. The edge's own id counts only where edges have labels of their own.
+// An id without a vector counts as unrelated to the question.
+func (c *Composed) Sr(from, relation, to, edge uint32) float64 {
+	label := at(c.ofRelation, relation)
+	if c.labels.has(relation) {
+		label = c.labels.of(edge, label)
+	}
+	return Sr(float64(c.entity*(at(c.ofEntity, from)+at(c.ofEntity, to))) + float64(c.relation*label))
 }
 
 // Srs is Sr of many triplets of one relation at an entity, to the last bit; dst is as long as
 // to.
-func (c *Composed) Srs(dst []float64, from, relation uint32, to, _ []uint32) {
+func (c *Composed) Srs(dst []float64, from, relation uint32, to, edge []uint32) {
+	if c.labels.has(relation) {
+		for i, id := range to {
+			dst[i] = c.Sr(from, relation, id, edge[i])
+		}
+		return
+	}
 	head, label := at(c.ofEntity, from), float64(c.relation*at(c.ofRelation, relation))
 	for i, id := range to {
 		dst[i] = Sr(float64(c.entity*(head+at(c.ofEntity, id))) + label)
@@ -70,7 +83,7 @@ func (c *Composed) Srs(dst []float64, from, relation uint32, to, _ []uint32) {
 
 // Bound is at least the Sr of every triplet of the relation at the entity.
 func (c *Composed) Bound(from, relation uint32) float64 {
-	return Sr(c.entity*(at(c.ofEntity, from)+c.maxEntity) + c.relation*at(c.ofRelation, relation))
+	return Sr(c.entity*(at(c.ofEntity, from)+c.maxEntity) + c.relation*c.Pull(relation))
 }
 
 // BoundFrom is at least the Sr of every triplet at the entity.
@@ -80,11 +93,18 @@ func (c *Composed) BoundFrom(from uint32) float64 {
 
 // BoundOf is at least the Sr of every triplet of the relation.
 func (c *Composed) BoundOf(relation uint32) float64 {
-	return Sr(c.entity*(c.maxEntity+c.maxEntity) + c.relation*at(c.ofRelation, relation))
+	return Sr(c.entity*(c.maxEntity+c.maxEntity) + c.relation*c.Pull(relation))
 }
 
-// Pull is the relation's own cosine with the question.
-func (c *Composed) Pull(relation uint32) float64 { return at(c.ofRelation, relation) }
+// Pull is the relation's own cosine with the question; where its edges have labels, at least that
+// of each.
+func (c *Composed) Pull(relation uint32) float64 {
+	pull := at(c.ofRelation, relation)
+	if c.labels.has(relation) {
+		pull = max(pull, c.labels.greatest)
+	}
+	return pull
+}
 
 // Max is at least every Sr for the question.
 func (c *Composed) Max() float64 {

@@ -75,16 +75,31 @@ func TestBoundsHold(t *testing.T) {
 			Entity:   rapid.Float64Range(0, 2).Draw(t, "entity weight"),
 			Relation: rapid.Float64Range(.1, 2).Draw(t, "relation weight"),
 		}, &entities, &relations)
+		var labels relevance.Table
+		labelled := map[uint32]uint32{}
+		for edge := range uint32(rapid.IntRange(0, 3).Draw(t, "labelled edges")) {
+			labels.Set(edge/2, h.Embed(someTexts.Draw(t, "edge's label")))
+			labelled[edge] = edge / 2
+		}
+		if len(labelled) > 0 {
+			c.LabelEdges(0, 1, &labels, labelled)
+		}
 		for range 2 {
 			c.Ask(h.Ask(someTexts.Draw(t, "question")))
 			for from := range n + 1 { // the last is unknown to the table
 				for rel := range m + 1 {
 					for to := range n + 1 {
-						sr, bound := c.Sr(from, rel, to, 0), c.Bound(from, rel)
+						edge := to % 4
+						sr, bound := c.Sr(from, rel, to, edge), c.Bound(from, rel)
+						several := []float64{0}
+						c.Srs(several, from, rel, []uint32{to}, []uint32{edge})
+						if several[0] != sr || bound > c.BoundOf(rel)+1e-12 {
+							t.Fatalf("Sr %v, Srs %v, bound %v, of the relation %v", sr, several[0], bound, c.BoundOf(rel))
+						}
 						if sr < relevance.MinSr || sr > bound || bound > c.BoundFrom(from) || c.BoundFrom(from) > c.Max() || c.Max() > 1 {
 							t.Fatalf("Sr %v, bound %v, max %v", sr, bound, c.Max())
 						}
-						if sr != c.Sr(to, rel, from, 0) {
+						if sr != c.Sr(to, rel, from, edge) {
 							t.Fatal("Sr depends on the direction of the walk")
 						}
 					}

@@ -24,13 +24,14 @@ type builder struct {
 	hash       *relevance.Hash
 	budget     int64 // bytes
 
-	ids     map[graph.UID]search.Node
-	uids    []graph.UID
-	called  []string // by node
-	named   []bool   // by node: called is its name, though it may be empty
-	letters int64    // bytes of all names
-	edges   []edge
-	hidden  map[graph.Triplet]bool // suppressed edges
+	ids      map[graph.UID]search.Node
+	uids     []graph.UID
+	called   []string // by node
+	named    []bool   // by node: called is its name, though it may be empty
+	letters  int64    // bytes of all names
+	edges    []edge
+	hidden   map[graph.Triplet]bool  // suppressed edges
+	shortcut map[[2]graph.UID]string // of shortcuts, by head and object
 }
 
 type edge struct {
@@ -41,7 +42,7 @@ type edge struct {
 
 // newBuilder starts a graph over a schema's uid predicates: the user's, and shortcuts.
 func newBuilder(s graph.Schema, names []string, labels map[string]string, hash *relevance.Hash, budget int64) *builder {
-	b := &builder{labels: labels, hash: hash, budget: budget, ids: map[graph.UID]search.Node{}, hidden: map[graph.Triplet]bool{}}
+	b := &builder{labels: labels, hash: hash, budget: budget, ids: map[graph.UID]search.Node{}, hidden: map[graph.Triplet]bool{}, shortcut: map[[2]graph.UID]string{}}
 	b.predicates, b.names = predicatesOf(s), namesIn(s, names)
 	return b
 }
@@ -77,10 +78,13 @@ func (b *builder) node(u graph.UID) search.Node {
 }
 
 // edge takes in an edge that is there once. A hidden one is only counted.
-func (b *builder) edge(p uint32, head, object graph.UID, c graph.Contribution) {
+func (b *builder) edge(p uint32, head, object graph.UID, c graph.Contribution, label string) {
 	if c.Hidden {
 		b.hidden[graph.Triplet{Head: head, Predicate: b.predicates[p].name, Object: object}] = true
 		return
+	}
+	if label != "" {
+		b.shortcut[[2]graph.UID{head, object}] = label
 	}
 	b.edges = append(b.edges, edge{b.node(head), b.node(object), p, c.Score})
 }
@@ -144,7 +148,22 @@ func (b *builder) done(asOf time.Time) *Graph {
 	g.bytes += 2 * int64(len(b.edges)) * stepBytes
 	g.vectors = newVectors(table)
 	g.relations = relationTable(b.predicates, b.labels, b.hash)
+	g.shortcuts = b.shortcuts()
 	return g
+}
+
+// shortcuts are the labels of shortcuts by the edges' ids; nil where there are none.
+func (b *builder) shortcuts() *edgeLabels {
+	if len(b.shortcut) == 0 {
+		return nil
+	}
+	called := map[uint32]string{}
+	for i, e := range b.edges {
+		if label := b.shortcut[[2]graph.UID{b.uids[e.head], b.uids[e.object]}]; label != "" && b.predicates[e.predicate].name == graph.ShortcutPredicate {
+			called[uint32(i)] = label
+		}
+	}
+	return (*edgeLabels)(nil).with(called, b.hash)
 }
 
 // raise lifts the greatest Sc of a predicate's two relations.

@@ -17,6 +17,7 @@ type Fact struct {
 	Score  float64 // raw, in [0,200]; without meaning where the edge isn't Here
 	Here   bool    // it exists and is not hidden
 	Hidden bool    // it exists and is suppressed
+	Label  string  // of a shortcut; "": none
 }
 
 // Change is what a read of the cluster found.
@@ -46,6 +47,9 @@ func (g *Graph) with(c Change, hash *relevance.Hash) *Graph {
 		e.edge(t, c.Edges[t])
 	}
 	e.finish()
+	if len(e.called) > 0 {
+		e.shortcuts = e.shortcuts.with(e.called, hash)
+	}
 	e.rename(c.Names, hash)
 	if c.Labels != nil && !g.sameLabels(c.Labels) {
 		e.labels = c.Labels
@@ -74,12 +78,13 @@ type editor struct {
 	ownMaxSc  bool
 	added     map[search.Node][]search.Step
 	removed   map[search.Node][]search.Step
+	called    map[uint32]string // labels of shortcuts, by edge id
 }
 
 func edit(g *Graph, grow bool) *editor {
 	e := &editor{
 		Graph: *g, grow: grow, first: search.Node(g.nodes), ownPages: map[int]bool{}, ownScores: map[int]bool{},
-		added: map[search.Node][]search.Step{}, removed: map[search.Node][]search.Step{},
+		added: map[search.Node][]search.Step{}, removed: map[search.Node][]search.Step{}, called: map[uint32]string{},
 	}
 	e.pages, e.scores = slices.Clone(g.pages), slices.Clone(g.scores)
 	return e
@@ -99,6 +104,7 @@ func (e *editor) edge(t graph.Triplet, f Fact) {
 	step, exists := find(e.at(head).steps, forward, object)
 	switch {
 	case f.Here && exists:
+		e.callShortcut(step.Edge, p, f.Label)
 		if e.Score(step.Edge) != f.Score {
 			e.score(step.Edge, f.Score)
 			e.raise(forward, f.Score)
@@ -113,6 +119,7 @@ func (e *editor) edge(t graph.Triplet, f Fact) {
 			e.ownScores[len(e.scores)-1] = true
 		}
 		e.score(id, f.Score)
+		e.callShortcut(id, p, f.Label)
 		e.raise(forward, f.Score)
 		e.added[head] = append(e.added[head], search.Step{Rel: forward, To: object, Edge: id})
 		e.added[object] = append(e.added[object], search.Step{Rel: forward + 1, To: head, Edge: id})

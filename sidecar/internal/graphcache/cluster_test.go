@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { enginetest.Main(m) }
 const clusterSchema = `knows: [uid] @reverse .
 likes: [uid] .
 boss: uid .
+evorag.shortcut: [uid] @reverse .
 name: string @index(exact) .
 title: string .
 age: int .
@@ -88,10 +89,11 @@ type content struct {
 	edges  map[graph.Triplet]float64
 	names  map[graph.UID]string
 	labels map[string]string
+	calls  map[graph.Triplet]string
 }
 
 func contentOf(t require.TestingT, g *Graph) content {
-	c := content{edgesOf(t, g), map[graph.UID]string{}, g.labels}
+	c := content{edgesOf(t, g), map[graph.UID]string{}, g.labels, callsOf(g)}
 	for n := range search.Node(g.Nodes()) {
 		if len(g.Steps(n)) > 0 {
 			c.names[g.UID(n)] = g.Name(n)
@@ -118,7 +120,7 @@ func (c *cluster) equal(t testing.TB, cache *Cache, within time.Duration) {
 	for time.Now().Before(deadline) {
 		if g, ok := cache.Graph(0); ok {
 			got = contentOf(t, g)
-			if maps.Equal(want.edges, got.edges) && maps.Equal(want.names, got.names) && maps.Equal(want.labels, got.labels) {
+			if maps.Equal(want.edges, got.edges) && maps.Equal(want.names, got.names) && maps.Equal(want.labels, got.labels) && maps.Equal(want.calls, got.calls) {
 				return
 			}
 		}
@@ -136,7 +138,7 @@ func (c *cluster) delete(t testing.TB, nquads string) {
 func (c *cluster) something(t testing.TB, random *rand.Rand) {
 	node := func() string { return "<" + c.uids[random.IntN(len(c.uids))] + ">" }
 	predicate := []string{"<knows>", "<likes>", "<boss>"}[random.IntN(3)]
-	switch random.IntN(12) {
+	switch random.IntN(13) {
 	case 0:
 		c.delete(t, node()+" "+predicate+" "+node()+" .")
 	case 1:
@@ -155,6 +157,8 @@ func (c *cluster) something(t testing.TB, random *rand.Rand) {
 		c.Mutate(t, fmt.Sprintf("_:new <name> \"new %d\" .\n_:new %s %s .", random.IntN(1000), predicate, node()))
 	case 8:
 		c.Mutate(t, fmt.Sprintf("_:r <evorag.predicate> \"likes\" .\n_:r <evorag.relation.label> \"is fond of %d\" .", random.IntN(1000)))
+	case 9:
+		c.Mutate(t, fmt.Sprintf("%s <evorag.shortcut> %s (evorag.score=150.0, evorag.label=\"born %d\") .", node(), node(), random.IntN(3)))
 	default:
 		text := ""
 		for range 1 + random.IntN(10) {

@@ -40,6 +40,7 @@ type Graph struct {
 	maxSc      []float64 // by relation
 	vectors    *vectors
 	relations  *relevance.Table
+	shortcuts  *edgeLabels // nil: none has a label
 	asOf       time.Time
 	bytes      int64 // of names and rows, see Bytes
 }
@@ -170,7 +171,7 @@ func (g *Graph) At(n search.Node) (search.Buckets, float64) {
 
 // Relevance gives Sr for one question.
 func (g *Graph) Relevance(q *relevance.Question) search.Relevance {
-	c := relevance.NewComposed(relevance.DefaultTemplate, g.vectors, g.relations)
+	c := g.labelled(relevance.NewComposed(relevance.DefaultTemplate, g.vectors, g.relations))
 	c.Ask(q)
 	return c
 }
@@ -197,7 +198,7 @@ const idBytes = 40
 func (g *Graph) Bytes() int64 {
 	return int64(len(g.pages))*int64(unsafe.Sizeof([nodesPerPage]node{})) +
 		int64(len(g.scores))*scoresPerPage*8 + int64(g.nodes)*idBytes +
-		g.bytes + int64(g.vectors.bytes()) + int64(g.relations.Bytes())
+		g.bytes + int64(g.vectors.bytes()) + int64(g.relations.Bytes()) + g.shortcuts.bytes()
 }
 
 const stepBytes = int64(unsafe.Sizeof(search.Step{}))

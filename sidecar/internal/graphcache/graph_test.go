@@ -21,6 +21,7 @@ import (
 type model struct {
 	edges map[graph.Triplet]float64
 	names map[graph.UID]string
+	calls map[graph.Triplet]string // labels of shortcuts
 }
 
 var testSchema = graph.Schema{Predicates: map[string]graph.PredicateSchema{
@@ -28,6 +29,8 @@ var testSchema = graph.Schema{Predicates: map[string]graph.PredicateSchema{
 	"boss":  {Name: "boss", Type: "uid"},
 	"likes": {Name: "likes", Type: "uid", List: true},
 	"name":  {Name: "name", Type: "string"},
+
+	graph.ShortcutPredicate: {Name: graph.ShortcutPredicate, Type: "uid", List: true},
 }}
 
 func testHash(t require.TestingT) *relevance.Hash {
@@ -41,7 +44,7 @@ func (m model) build(hash *relevance.Hash) *Graph {
 	b := newBuilder(testSchema, []string{"name"}, nil, hash, 1<<40)
 	for _, t := range inOrder(m.edges) {
 		p := slices.IndexFunc(b.predicates, func(p predicate) bool { return p.name == t.Predicate })
-		b.edge(uint32(p), t.Head, t.Object, graph.Contribution{Score: m.edges[t]})
+		b.edge(uint32(p), t.Head, t.Object, graph.Contribution{Score: m.edges[t]}, m.calls[t])
 	}
 	for u, n := range m.names {
 		b.name(u, n)
@@ -84,8 +87,30 @@ func edgesOf(t require.TestingT, g *Graph) map[graph.Triplet]float64 {
 	return forward
 }
 
+// callsOf reads the labels of shortcuts back.
+func callsOf(g *Graph) map[graph.Triplet]string {
+	calls := map[graph.Triplet]string{}
+	if g.shortcuts == nil {
+		return calls
+	}
+	for n := range search.Node(g.Nodes()) {
+		for _, s := range g.Steps(n) {
+			row, ok := g.shortcuts.row[s.Edge]
+			if r := g.Relation(s.Rel); ok && !r.Inverse {
+				for label, of := range g.shortcuts.rows {
+					if of == row {
+						calls[graph.Triplet{Head: g.UID(n), Predicate: r.Predicate, Object: g.UID(s.To)}] = label
+					}
+				}
+			}
+		}
+	}
+	return calls
+}
+
 func (m model) equal(t require.TestingT, hash *relevance.Hash, g *Graph) {
 	require.Equal(t, m.edges, edgesOf(t, g))
+	require.Equal(t, m.calls, callsOf(g))
 	q := hash.Ask("who is bob's friend")
 	cos, greatest := g.vectors.Products(nil, q)
 	for n := range search.Node(g.Nodes()) {
@@ -101,17 +126,33 @@ func (m model) equal(t require.TestingT, hash *relevance.Hash, g *Graph) {
 var (
 	someUID     = rapid.Map(rapid.IntRange(1, 300), func(i int) graph.UID { return graph.UID(i * 7) })
 	someTriplet = rapid.Custom(func(t *rapid.T) graph.Triplet {
-		return graph.Triplet{Head: someUID.Draw(t, "head"), Predicate: rapid.SampledFrom([]string{"knows", "boss", "likes"}).Draw(t, "predicate"), Object: someUID.Draw(t, "object")}
+		return graph.Triplet{Head: someUID.Draw(t, "head"), Predicate: rapid.SampledFrom([]string{"knows", "boss", "likes", graph.ShortcutPredicate}).Draw(t, "predicate"), Object: someUID.Draw(t, "object")}
 	})
 	someScore = rapid.SampledFrom([]float64{100, 100, 0, 120.5, 200})
 	someName  = rapid.SampledFrom([]string{"Bob", "Alice", "", "friend of Bob", "Ева"})
+	someCall  = rapid.SampledFrom([]string{"", "born in", "founded by, born in"})
 	someEdges = rapid.MapOf(someTriplet, someScore)
 )
+
+// call gives a shortcut some label or none.
+func (m model) call(t *rapid.T, triplet graph.Triplet) string {
+	if triplet.Predicate != graph.ShortcutPredicate {
+		return ""
+	}
+	label := someCall.Draw(t, "label")
+	if delete(m.calls, triplet); label != "" {
+		m.calls[triplet] = label
+	}
+	return label
+}
 
 func TestAfterAnyChangesTheGraphIsAsIfBuiltAnewAndTheOldOnesStay(t *testing.T) {
 	hash := testHash(t)
 	rapid.Check(t, func(t *rapid.T) {
-		m := model{edges: someEdges.Draw(t, "edges"), names: rapid.MapOf(someUID, someName).Draw(t, "names")}
+		m := model{edges: someEdges.Draw(t, "edges"), names: rapid.MapOf(someUID, someName).Draw(t, "names"), calls: map[graph.Triplet]string{}}
+		for _, triplet := range inOrder(m.edges) {
+			m.call(t, triplet)
+		}
 		g := m.build(hash)
 		m.equal(t, hash, g)
 		old, was := g, edgesOf(t, g)
@@ -119,6 +160,7 @@ func TestAfterAnyChangesTheGraphIsAsIfBuiltAnewAndTheOldOnesStay(t *testing.T) {
 			c := Change{Edges: map[graph.Triplet]Fact{}, Names: map[graph.UID]string{}}
 			for _, triplet := range rapid.SliceOf(someTriplet).Draw(t, "set") {
 				f := Fact{Score: someScore.Draw(t, "score"), Here: true}
+				f.Label = m.call(t, triplet)
 				c.Edges[triplet], m.edges[triplet] = f, f.Score
 			}
 			known := slices.SortedFunc(maps.Keys(m.edges), func(a, b graph.Triplet) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
@@ -127,6 +169,7 @@ func TestAfterAnyChangesTheGraphIsAsIfBuiltAnewAndTheOldOnesStay(t *testing.T) {
 					gone := rapid.SampledFrom(known).Draw(t, "gone")
 					c.Edges[gone] = Fact{}
 					delete(m.edges, gone)
+					delete(m.calls, gone)
 				}
 			}
 			maps.Copy(m.names, rapid.MapOf(someUID, someName).Draw(t, "renamed"))
@@ -140,7 +183,7 @@ func TestAfterAnyChangesTheGraphIsAsIfBuiltAnewAndTheOldOnesStay(t *testing.T) {
 
 func TestManyChangedNamesAreFoldedIntoThePackedTable(t *testing.T) {
 	hash := testHash(t)
-	m := model{edges: map[graph.Triplet]float64{}, names: map[graph.UID]string{}}
+	m := model{edges: map[graph.Triplet]float64{}, names: map[graph.UID]string{}, calls: map[graph.Triplet]string{}}
 	g := m.build(hash)
 	for batch := range 10 {
 		c := Change{Edges: map[graph.Triplet]Fact{}, Names: map[graph.UID]string{}}
@@ -175,15 +218,19 @@ func TestACorrectionServesOneQueryOnly(t *testing.T) {
 
 func TestTheOrderOfRelationsAndNodesIsThatOfTheirNames(t *testing.T) {
 	g := model{edges: map[graph.Triplet]float64{{Head: 9, Predicate: "knows", Object: 2}: 100}}.build(testHash(t))
+	var rels []search.Rel
+	for r := range search.Rel(g.Relations()) {
+		rels = append(rels, r)
+	}
+	slices.SortFunc(rels, g.CompareRels)
 	var order []string
-	rels := slices.SortedFunc(maps.Keys(map[search.Rel]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true}), g.CompareRels)
 	for _, r := range rels {
 		order = append(order, g.Relation(r).String())
 		back, ok := g.Rel(g.Relation(r))
 		require.True(t, ok)
 		require.Equal(t, r, back)
 	}
-	require.Equal(t, "boss ~boss knows ~knows likes ~likes", strings.Join(order, " "))
+	require.Equal(t, "boss ~boss evorag.shortcut ~evorag.shortcut knows ~knows likes ~likes", strings.Join(order, " "))
 	nine, _ := g.Node(9)
 	two, _ := g.Node(2)
 	require.Positive(t, g.CompareNodes(nine, two))
@@ -197,7 +244,7 @@ func TestABuildEndsWhenTheGraphOutgrowsItsBudget(t *testing.T) {
 	b := newBuilder(testSchema, nil, nil, testHash(t), 10_000)
 	require.NoError(t, b.check())
 	for i := range graph.UID(100) {
-		b.edge(0, 1, i+2, graph.Neutral())
+		b.edge(0, 1, i+2, graph.Neutral(), "")
 	}
 	require.ErrorIs(t, b.check(), errMemory)
 }
@@ -207,7 +254,7 @@ func TestTheEstimateOfMemoryIsNearTheMeasure(t *testing.T) {
 	b := newBuilder(testSchema, []string{"name"}, nil, hash, 1<<40)
 	for i := range graph.UID(20_000) {
 		for j := range graph.UID(5) {
-			b.edge(0, i+1, (i*13+j*7919)%20_000+1, graph.Neutral())
+			b.edge(0, i+1, (i*13+j*7919)%20_000+1, graph.Neutral(), "")
 		}
 		b.name(i+1, fmt.Sprintf("entity number %d of the north", i))
 	}

@@ -128,7 +128,7 @@ func (r *reader) blocks(ctx context.Context, blocks []block, facts map[graph.Tri
 		if b.objects != nil {
 			text.WriteString(" @filter(uid(" + uidList(b.objects) + "))")
 		}
-		text.WriteString(edgeFields)
+		text.WriteString(edgeFields(b.predicate))
 	}
 	text.WriteString("}")
 	var answer map[string][]row
@@ -139,7 +139,7 @@ func (r *reader) blocks(ctx context.Context, blocks []block, facts map[graph.Tri
 		for _, row := range answer["b"+strconv.Itoa(i)] {
 			for _, t := range row.E {
 				c := t.contribution()
-				facts[graph.Triplet{Head: row.U, Predicate: b.predicate, Object: t.U}] = Fact{c.Score, !c.Hidden, c.Hidden}
+				facts[graph.Triplet{Head: row.U, Predicate: b.predicate, Object: t.U}] = Fact{c.Score, !c.Hidden, c.Hidden, t.label()}
 			}
 		}
 	}

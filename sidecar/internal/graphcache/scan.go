@@ -55,6 +55,7 @@ type target struct {
 	U graph.UID       `json:"u"`
 	S json.RawMessage `json:"s"`
 	H json.RawMessage `json:"h"`
+	L json.RawMessage `json:"l"`
 }
 
 // contribution reads the facets as a ranked query does: a score that is no number counts as
@@ -68,6 +69,15 @@ func (t target) contribution() graph.Contribution {
 	return c
 }
 
+// label is a shortcut's own; what is no text counts as none.
+func (t target) label() string {
+	var label string
+	if len(t.L) == 0 || json.Unmarshal(t.L, &label) != nil {
+		return ""
+	}
+	return label
+}
+
 // targets are written as a list, or as one object where the predicate holds one node.
 type targets []target
 
@@ -79,7 +89,14 @@ func (t *targets) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]target)(t))
 }
 
-const edgeFields = " @facets(s: evorag.score, h: evorag.hidden) { u: uid } }\n"
+// edgeFields are what is read of the edges of a predicate.
+func edgeFields(predicate string) string {
+	label := ""
+	if predicate == graph.ShortcutPredicate {
+		label = ", l: " + graph.LabelFacet
+	}
+	return " @facets(s: evorag.score, h: evorag.hidden" + label + ") { u: uid } }\n"
+}
 
 // fill reads the whole graph at one timestamp, which it returns with the graph's builder.
 // progress is told how many edges have come.
@@ -150,7 +167,7 @@ func (r *reader) edges(ctx context.Context, b *builder, progress func(int)) erro
 		text.WriteString("{\n")
 		for i, s := range part {
 			name := b.predicates[s.predicate].name
-			fmt.Fprintf(&text, "s%d(func: has(<%s>), first: %d, after: %s) { u: uid e: <%s>%s", i, name, nodesPerScan, s.after, name, edgeFields)
+			fmt.Fprintf(&text, "s%d(func: has(<%s>), first: %d, after: %s) { u: uid e: <%s>%s", i, name, nodesPerScan, s.after, name, edgeFields(name))
 		}
 		text.WriteString("}")
 		var answer map[string][]row
@@ -163,7 +180,7 @@ func (r *reader) edges(ctx context.Context, b *builder, progress func(int)) erro
 			rows := answer["s"+strconv.Itoa(i)]
 			for _, row := range rows {
 				for _, t := range row.E {
-					b.edge(s.predicate, row.U, t.U, t.contribution())
+					b.edge(s.predicate, row.U, t.U, t.contribution(), t.label())
 				}
 			}
 			if len(rows) == nodesPerScan {

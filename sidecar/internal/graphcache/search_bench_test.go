@@ -43,7 +43,7 @@ func generated(tb testing.TB, edges int) (*scale.Graph, *Graph) {
 			if e.Scored {
 				c.Score = e.Score
 			}
-			b.edge(id[g.Predicate(e.Predicate)], graph.UID(e.Head+1), graph.UID(e.Object+1), c)
+			b.edge(id[g.Predicate(e.Predicate)], graph.UID(e.Head+1), graph.UID(e.Object+1), c, "")
 		}
 	}
 	for i := range g.Nodes {

@@ -35,10 +35,11 @@ type neighbourhood struct {
 	steps     [][]search.Step
 	edges     []graph.Step // by edge id, as first met
 	edgeIDs   map[graph.Triplet]uint32
+	shortcuts map[uint32]string // labels of shortcuts, by edge id
 }
 
 func newNeighbourhood(relations []graph.Relation) *neighbourhood {
-	return &neighbourhood{relations: relations, ids: map[graph.UID]search.Node{}, edgeIDs: map[graph.Triplet]uint32{}}
+	return &neighbourhood{relations: relations, ids: map[graph.UID]search.Node{}, edgeIDs: map[graph.Triplet]uint32{}, shortcuts: map[uint32]string{}}
 }
 
 // Steps, CompareNodes and CompareRels make it a search.Adjacency.
@@ -70,8 +71,8 @@ func (n *neighbourhood) node(u graph.UID) search.Node {
 	return id
 }
 
-// add takes in one edge as it can be walked from a node.
-func (n *neighbourhood) add(from search.Node, rel search.Rel, s graph.Step) {
+// add takes in one edge as it can be walked from a node, and gives its id.
+func (n *neighbourhood) add(from search.Node, rel search.Rel, s graph.Step) uint32 {
 	id, ok := n.edgeIDs[s.Triplet]
 	if !ok {
 		id = uint32(len(n.edges))
@@ -80,6 +81,7 @@ func (n *neighbourhood) add(from search.Node, rel search.Rel, s graph.Step) {
 	}
 	to := n.node(s.To())
 	n.steps[from] = append(n.steps[from], search.Step{Rel: rel, To: to, Edge: id})
+	return id
 }
 
 // Node, UID, Name, Relation and Score make it a Graph.
@@ -205,8 +207,12 @@ func (q *query) take(b *plan.Block, n *neighbourhood, first int, rows *render.Va
 				}
 				q.edges++
 				s := render.Step(n.relations[rel], from, to, t.Get(m.Key+"|evorag.score"), t.Get(m.Key+"|evorag.hidden"))
-				if !s.Hidden || b.Hidden {
-					n.add(n.node(from), rel, s)
+				if s.Hidden && !b.Hidden {
+					continue
+				}
+				id := n.add(n.node(from), rel, s)
+				if label, ok := t.Get(m.Key + "|" + graph.LabelFacet).Text(); ok && s.Predicate == graph.ShortcutPredicate {
+					n.shortcuts[id] = label
 				}
 			}
 		}
@@ -305,7 +311,11 @@ func neighboursText(relations []graph.Relation, fanout int) string {
 		if fanout > 0 {
 			lines.WriteString(" (first: " + strconv.Itoa(fanout) + ")")
 		}
-		lines.WriteString(" @facets(evorag.score, evorag.hidden) { " + plan.UIDKey + ": uid }\n")
+		label := ""
+		if r.Predicate == graph.ShortcutPredicate {
+			label = ", " + graph.LabelFacet
+		}
+		lines.WriteString(" @facets(evorag.score, evorag.hidden" + label + ") { " + plan.UIDKey + ": uid }\n")
 	}
 	return strings.Replace(queries.Text("neighbours"), "#relations", lines.String(), 1)
 }

@@ -154,6 +154,24 @@ func TestCachedAnswersEqualThoseOnDemand(t *testing.T) {
 	require.Empty(t, h.changed)
 }
 
+func TestAShortcutIsFoundByItsOwnLabel(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	alien, scott := uidOf(t, c, "Alien"), uidOf(t, c, "Ridley Scott")
+	c.set(t, alien+` <evorag.shortcut> `+scott+` (evorag.label="composed the anthem of") .
+		`+alien+` <evorag.shortcut> _:x (evorag.label="filmed, paid for") .
+		_:x <name> "somebody" .`)
+	resident, _ := c.hold(t)
+	for want, question := range map[string]string{"Ridley Scott": "who composed the anthem of it", "somebody": "who paid for what was filmed"} {
+		for _, bundle := range []string{"true", "false"} {
+			text := `query a($q: string) { q(func: eq(name, "Alien")) @evorag(query: $q, hops: 1, paths: 1, instances: 1, bundle: ` + bundle + `) { name } }`
+			r := same(t, resident, c, text, "$q", question)
+			require.Equal(t, []string{graph.ShortcutPredicate}, r.Results[0].Metapath)
+			require.Equal(t, []string{want}, ends(r.Results[0]))
+		}
+	}
+}
+
 func TestWhatChangedSinceTheGraphWasReadNeverShows(t *testing.T) {
 	c := newCluster(t)
 	require.NoError(t, c.client.Alter(t.Context(), randomSchema))

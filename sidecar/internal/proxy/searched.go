@@ -78,6 +78,7 @@ func (q *query) newScorer(b *plan.Block, n *neighbourhood, topics []string) *sco
 		relations = append(relations, q.texts.vector(q.view.label(r.Predicate)))
 	}
 	sr := relevance.NewComposed(relevance.DefaultTemplate, entities, relations)
+	q.labelShortcuts(n, sr)
 	asked, terms := q.ask(b, topics)
 	sr.Ask(asked)
 	s := &scorer{n: n, sr: sr, terms: terms, asked: make([]float64, len(n.relations)), alpha: b.Alpha}
@@ -85,6 +86,22 @@ func (q *query) newScorer(b *plan.Block, n *neighbourhood, topics []string) *sco
 		s.asked[i] = terms.asked(r)
 	}
 	return s
+}
+
+// labelShortcuts lets each shortcut count by its own label.
+func (q *query) labelShortcuts(n *neighbourhood, sr *relevance.Composed) {
+	forward := slices.Index(n.relations, graph.Relation{Predicate: graph.ShortcutPredicate})
+	inverse := slices.Index(n.relations, graph.Relation{Predicate: graph.ShortcutPredicate, Inverse: true})
+	if len(n.shortcuts) == 0 {
+		return
+	}
+	var labels relevance.List
+	row := map[uint32]uint32{}
+	for id, label := range n.shortcuts {
+		row[id] = uint32(len(labels))
+		labels = append(labels, q.texts.vector(label))
+	}
+	sr.LabelEdges(uint32(forward), uint32(inverse), labels, row)
 }
 
 func (s *scorer) Score(from search.Node, st search.Step) (p, sc float64) {

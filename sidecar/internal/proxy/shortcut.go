@@ -17,10 +17,10 @@ import (
 // shortcutLabel is what a shortcut is called that has no label of its own.
 const shortcutLabel = "shortcut"
 
-// shortcuts makes results with shortcuts whole. To the search all shortcuts are one relation;
-// here each gets its own label, its relevance by that label, and a result of its own where
-// one bundle held several labels. With explain each shows the path that it stands for. It
-// costs a read only where there are shortcuts.
+// shortcuts makes results with shortcuts whole. To the search all shortcuts are one relation,
+// each as relevant as its own label; here they are called by it, as the caller reads it, and
+// those of one bundle with several labels get results of their own. With explain each shows the
+// path that it stands for. It costs a read only where there are shortcuts.
 func (q *query) shortcuts(ctx context.Context, b *plan.Block, results []graph.Result) ([]graph.Result, error) {
 	shown := map[graph.Triplet]bool{}
 	for _, r := range results {
