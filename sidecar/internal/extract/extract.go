@@ -120,7 +120,7 @@ func (o *Options) chunks() ([]*chunk, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if name == "-" {
-			name = "stdin"
+			name = fmt.Sprintf("stdin %.8x", sha256.Sum256([]byte(text))) // no two texts share chunks
 		}
 		for i, p := range parts {
 			h := sha256.New()
@@ -167,8 +167,10 @@ func (o *Options) read(ctx context.Context, chunks []*chunk, said *journal, repo
 	g.SetLimit(o.Workers)
 	asked := map[string]bool{}
 	for _, c := range chunks {
-		if _, ok := said.get(c.key); ok || asked[c.key] { // the same text twice is asked once
-			report.Known++
+		if _, known := said.get(c.key); known || asked[c.key] { // the same text twice is asked once
+			if !asked[c.key] {
+				report.Known++
+			}
 			mu.Lock()
 			tell()
 			mu.Unlock()

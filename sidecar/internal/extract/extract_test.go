@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -165,11 +166,30 @@ func TestFaultsNameWhatToDo(t *testing.T) {
 	}
 }
 
+func TestTheSameTextTwiceIsAskedOnceAndWasNotKnown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a.txt", "b.txt"} {
+		require.NoError(t, os.WriteFile(name, []byte(alien), 0o600))
+	}
+	model := films()
+	r, err := extract.Run(t.Context(), extract.Options{Files: []string{"a.txt", "b.txt"}, Output: "out.jsonl", Extractor: model})
+	require.NoError(t, err)
+	require.Len(t, model.calls, 1)
+	require.Zero(t, r.Known, "no earlier run has read it")
+	require.Equal(t, 2, r.Facts)
+}
+
 func TestStandardInputIsNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
-	_, err := extract.Run(t.Context(), extract.Options{Files: []string{"-"}, Stdin: strings.NewReader(alien), Output: "out.jsonl", Extractor: films()})
-	require.NoError(t, err)
-	text, err := os.ReadFile("out.jsonl")
-	require.NoError(t, err)
-	require.Contains(t, string(text), `{"head":"stdin #1","relation":"mentions","object":"Alien"}`)
+	heads := map[string]bool{}
+	for _, text := range []string{alien, heat, alien} {
+		_, err := extract.Run(t.Context(), extract.Options{Files: []string{"-"}, Stdin: strings.NewReader(text), Output: "out.jsonl", Extractor: films()})
+		require.NoError(t, err)
+		out, err := os.ReadFile("out.jsonl")
+		require.NoError(t, err)
+		found := regexp.MustCompile(`{"head":"(stdin [0-9a-f]{16} #1)","relation":"text"`).FindStringSubmatch(string(out))
+		require.NotNil(t, found, "%s", out)
+		heads[found[1]] = true
+	}
+	require.Len(t, heads, 2, "the same text has the same chunks, another has others")
 }
