@@ -33,14 +33,23 @@ func Tokens(value string) []string {
 		}
 		return tokens
 	}
-	var tokens []string
-	for _, name := range Names(value) {
-		if strings.Count(name, " ") < MaxWords {
-			tokens = append(tokens, name)
-		}
-	}
+	tokens := findable(value)
 	if len(tokens) == 0 {
 		return []string{QuestionMark + value[:min(len(value), maxOther)]}
 	}
 	return tokens
+}
+
+// Findable tells whether a stored name can be found in a question: it has letters or digits, and
+// at most MaxWords words.
+func Findable(name string) bool { return len(findable(name)) > 0 }
+
+func findable(value string) []string {
+	var forms []string
+	for _, name := range Names(value) {
+		if strings.Count(name, " ") < MaxWords {
+			forms = append(forms, name)
+		}
+	}
+	return forms
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/entity"
@@ -68,6 +70,26 @@ func (q *query) entities(ctx context.Context, names []string, text string) ([]gr
 		return nil, fmt.Errorf("%w: names can't be looked up; alter the schema to %s: string @index(exact, term) .", ErrNoNameIndex, names[0])
 	}
 	return link.Entities(text, named), nil
+}
+
+// called are the nodes with exactly this name: one that is too long for a question, or has no
+// letters.
+func (q *query) called(ctx context.Context, names []string, name string) ([]graph.Entity, error) {
+	named := map[graph.UID]string{}
+	for _, p := range names {
+		if s := q.view.schema.Predicates[p]; !s.HasTokenizer("exact") && !s.HasTokenizer("hash") {
+			continue
+		}
+		text := fmt.Sprintf("query called($q: string) { n(func: eq(<%s>, $q), first: %d) { %s: uid %s: <%s> } }", p, candidatesPerRead, plan.UIDKey, plan.NameKey(0), p)
+		if err := q.candidates(ctx, text, map[string]string{"$q": name}, 1, named); err != nil {
+			return nil, err
+		}
+	}
+	var out []graph.Entity
+	for _, uid := range slices.Sorted(maps.Keys(named)) {
+		out = append(out, graph.Entity{Node: graph.Node{UID: uid, Name: named[uid]}, Score: 1, Why: "it is called so"})
+	}
+	return out, nil
 }
 
 // candidates adds what a look-up finds to named.

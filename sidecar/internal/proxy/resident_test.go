@@ -229,6 +229,22 @@ func uidOf(t *testing.T, c *cluster, name string) string {
 	return "<" + r.Entities[0].UID.String() + ">"
 }
 
+func TestANameThatNoQuestionCanHoldIsGivenWhole(t *testing.T) {
+	c := newCluster(t)
+	long := "Jobs was born in San Francisco, grew up in Mountain View, and began NeXT after he had left Apple"
+	c.load(t, "Steve Jobs, mentioned in, ???\n")
+	c.set(t, uidOf(t, c, "Steve Jobs")+" <mentioned_in> _:chunk .\n_:chunk <name> "+graph.Quote(long)+" .")
+	for _, name := range []string{long, "???"} {
+		r, err := c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "x", Entities: []string{name}, Hops: 1})
+		require.NoError(t, err)
+		require.Len(t, r.Entities, 1)
+		require.Equal(t, name, r.Entities[0].Name)
+		require.Equal(t, []string{"Steve Jobs"}, ends(r.Results[0]))
+	}
+	_, err := c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "x", Entities: []string{long + " again"}})
+	require.ErrorIs(t, err, proxy.ErrNothingLinked)
+}
+
 func TestWhereTheGraphInMemoryWontDoTheClusterIsAsked(t *testing.T) {
 	c := newCluster(t)
 	c.load(t, films)

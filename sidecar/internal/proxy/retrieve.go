@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/dql"
+	"github.com/evorag/dgraph-evorag/plugin/entity"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 )
@@ -110,7 +111,11 @@ func (p *Proxy) named(ctx context.Context, name string, c graph.Credentials) ([]
 	if q.view, err = p.schema(ctx, q.call); err != nil {
 		return nil, err
 	}
-	return q.entities(ctx, p.Defaults.NamesIn(q.view.schema), name)
+	names := p.Defaults.NamesIn(q.view.schema)
+	if !entity.Findable(name) {
+		return q.called(ctx, names, name)
+	}
+	return q.entities(ctx, names, name)
 }
 
 // arguments spells the directive's arguments.
