@@ -17,7 +17,7 @@ CHAOS      ?= 10000
 TEST_FLAGS ?= -race -timeout 20m
 
 .DEFAULT_GOAL := help
-.PHONY: help engine build demo up test test-long test-browser test-unit test-compat conformance lint docs fuzz bench bench-growth chaos recall eval eval-full docker-check verify clean
+.PHONY: help engine build demo up test test-docs test-long test-browser test-unit test-compat conformance lint docs fuzz bench bench-growth chaos recall eval eval-full docker-check verify clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,9 +38,12 @@ up: engine build ## The demo, left running until Ctrl-C on ./evorag-data
 test: engine ## All tests, on the real engine too; fails where the engine is missing
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test $(TEST_FLAGS) ./...
 
-test-long: engine ## Tests of minutes: every command in the documentation, trials of the evaluation harness
+test-docs: engine ## Every command in the documentation, as a reader would paste it
+	EVORAG_LONG=1 EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -count=1 -v -timeout 20m -run 'EveryCommand' ./sidecar/internal/docs
+
+test-long: engine ## Tests of many minutes: trials of the evaluation harness, and that learning never hurts
 	EVORAG_LONG=1 EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -count=1 -v -timeout 60m \
-	  -run 'EveryCommand|Harness|Recipe|LearningNeverHurts' ./sidecar/internal/docs ./sidecar/internal/app ./sidecar/internal/eval
+	  -run 'Harness|Recipe|LearningNeverHurts' ./sidecar/internal/app ./sidecar/internal/eval
 
 test-browser: engine ## The console and (with RATEL_DIR) Ratel in a headless Chromium, installed where there is none
 	@.ci/browser

@@ -80,11 +80,11 @@ func stopShared() error {
 	return errors.Join(err, os.RemoveAll(shared.dir))
 }
 
-// Long skips a test of minutes, visibly, unless EVORAG_LONG is set ("make test-long").
+// Long skips a test of minutes, visibly, unless EVORAG_LONG is set ("make test-docs", "make test-long").
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("EVORAG_LONG") == "" {
-		t.Skip("takes minutes; make test-long runs it")
+		t.Skip("takes minutes; make test-docs or make test-long runs it")
 	}
 }
 
