@@ -9,6 +9,9 @@ import (
 // followed as the user's own, although it is the extension's.
 const ShortcutPredicate = "evorag.shortcut"
 
+// ShortcutLabel is what a shortcut is called that has no label of its own.
+const ShortcutLabel = "shortcut"
+
 // Facets that a shortcut has beside the learned ones.
 const (
 	LabelFacet = "evorag.label" // what it is shown as

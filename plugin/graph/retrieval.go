@@ -5,18 +5,19 @@ import "strconv"
 // Retrieval is what a ranked query showed: the content of extensions.evorag, and what
 // feedback on it is attributed to. Results are in rank order within each block.
 type Retrieval struct {
-	ID        string   `json:"retrieval"`
-	Namespace uint64   `json:"namespace"`
-	Question  string   `json:"question,omitempty"`
-	Alpha     float64  `json:"alpha"`    // trade-off used, in [0.1,0.9]
-	Embedder  string   `json:"embedder"` // names model, dimension and template of Sr
-	Entities  []Entity `json:"entities,omitempty"`
-	Results   []Result `json:"paths"`
-	Context   string   `json:"context"` // numbered text for a prompt
-	Partial   bool     `json:"partial"` // a budget cut the search; what is here is the best found
-	Reason    string   `json:"reason,omitempty"`
-	Cache     Cache    `json:"cache"`
-	Timings   Timings  `json:"timings"`
+	ID        string    `json:"retrieval"`
+	Namespace uint64    `json:"namespace"`
+	Question  string    `json:"question,omitempty"`
+	Alpha     float64   `json:"alpha"`    // trade-off used, in [0.1,0.9]
+	Embedder  string    `json:"embedder"` // names model, dimension and template of Sr
+	Entities  []Entity  `json:"entities,omitempty"`
+	Results   []Result  `json:"paths"`
+	Context   string    `json:"context"` // numbered text for a prompt
+	Partial   bool      `json:"partial"` // a budget cut the search; what is here is the best found
+	Reason    string    `json:"reason,omitempty"`
+	Cache     Cache     `json:"cache"`
+	Relevance Relevance `json:"relevance"`
+	Timings   Timings   `json:"timings"`
 
 	// Features are the question's, which the learned weights were multiplied with, and Template
 	// what they are made by. They are no part of the answer; who stores the retrieval keeps them.
@@ -37,12 +38,30 @@ type Cache struct {
 	AsOf int64  `json:"as_of_ms,omitempty"` // Unix time: everything committed before it was searched
 }
 
+// Relevance tells how Sr of the triplets came about.
+type Relevance struct {
+	Way      string `json:"way"`                // hash, triplet or composed
+	Model    string `json:"model,omitempty"`    // of embeddings; empty where none is set
+	Fallback int    `json:"fallback,omitempty"` // texts of these results that counted by their hashed words, having no vector
+	Reason   string `json:"reason,omitempty"`   // why all counted so, though a model is set
+}
+
 // Entity is a start node that the question was linked to.
 type Entity struct {
 	Node
-	Score float64 `json:"score"` // in (0,1], 1 for a whole name found in the question
-	Why   string  `json:"why"`   // e.g. `name "Eva" in the question`
+	Score      float64 `json:"score"`                // in (0,1], 1 for a whole name found in the question
+	Reason     string  `json:"reason"`               // one of the By...
+	Similarity float64 `json:"similarity,omitempty"` // cosine of its name with the question, of ByVector
+	Why        string  `json:"why"`                  // e.g. `"Eva" in the question is its name`
 }
+
+// Reasons for which a node is a start node.
+const (
+	ByName   = "name"   // the question holds the name that it is shown by
+	ByAlias  = "alias"  // the question holds another of its names
+	ByVector = "vector" // its name's vector is near the question's
+	ByCaller = "given"  // the request names it
+)
 
 // Node is a uid with the name it is shown by (empty where it has none).
 type Node struct {

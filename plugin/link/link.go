@@ -14,31 +14,39 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
 
-// match is one place of the text that is the whole name of a node.
+// Name is what a node is called: the name that it is shown by, and its others.
+type Name struct {
+	Shown   string
+	Aliases []string
+}
+
+// match is one place of the text that is a whole name of a node.
 type match struct {
-	uid  graph.UID
-	name string
-	at   entity.NGram
+	uid   graph.UID
+	alias bool
+	at    entity.NGram
 }
 
 // Entities chooses, of the nodes found by name, those whose whole name occurs in the text
 // outside a longer name: "New York Times" leaves no "New York". Nodes of one name all stay.
-// Longer names first, then by place and uid.
-func Entities(text string, named map[graph.UID]string) []graph.Entity {
+// Longer names first, then by place, shown names before aliases, and by uid.
+func Entities(text string, named map[graph.UID]Name) []graph.Entity {
 	places := map[string][]entity.NGram{}
 	for _, g := range entity.NGrams(text) {
 		places[g.Text] = append(places[g.Text], g)
 	}
 	var all []match
 	for _, uid := range slices.Sorted(maps.Keys(named)) {
-		for _, form := range entity.Names(named[uid]) {
-			for _, g := range places[form] {
-				all = append(all, match{uid, named[uid], g})
+		for i, name := range append([]string{named[uid].Shown}, named[uid].Aliases...) {
+			for _, form := range entity.Names(name) {
+				for _, g := range places[form] {
+					all = append(all, match{uid, i > 0, g})
+				}
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b match) int {
-		return cmp.Or(cmp.Compare(b.length(), a.length()), cmp.Compare(a.at.Start, b.at.Start), cmp.Compare(a.uid, b.uid))
+		return cmp.Or(cmp.Compare(b.length(), a.length()), cmp.Compare(a.at.Start, b.at.Start), cmp.Compare(rankOf(a.alias), rankOf(b.alias)), cmp.Compare(a.uid, b.uid))
 	})
 	var out []graph.Entity
 	taken := map[graph.UID]bool{}
@@ -47,10 +55,42 @@ func Entities(text string, named map[graph.UID]string) []graph.Entity {
 			continue
 		}
 		taken[m.uid] = true
+		e := graph.Entity{
+			Node: graph.Node{UID: m.uid, Name: named[m.uid].Shown}, Score: 1, Reason: graph.ByName,
+			Why: fmt.Sprintf("%q in the question is its name", text[m.at.Start:m.at.End]),
+		}
+		if m.alias {
+			e.Reason, e.Why = graph.ByAlias, fmt.Sprintf("%q in the question is another name of it", text[m.at.Start:m.at.End])
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func rankOf(alias bool) int {
+	if alias {
+		return 1
+	}
+	return 0
+}
+
+// Near is a node whose name's vector is near a question's.
+type Near struct {
+	graph.Node
+	Cosine float64
+}
+
+// Fuse puts the nodes that are near behind those that are named: a name in the question says what
+// is meant, nearness only suggests it. A node that is both counts as named.
+func Fuse(named []graph.Entity, near []Near) []graph.Entity {
+	out := slices.Clone(named)
+	for _, n := range near {
+		if slices.ContainsFunc(out, func(e graph.Entity) bool { return e.UID == n.UID }) {
+			continue
+		}
 		out = append(out, graph.Entity{
-			Node:  graph.Node{UID: m.uid, Name: m.name},
-			Score: 1,
-			Why:   fmt.Sprintf("%q in the question is its name", text[m.at.Start:m.at.End]),
+			Node: n.Node, Score: (1 + n.Cosine) / 2, Reason: graph.ByVector, Similarity: n.Cosine,
+			Why: fmt.Sprintf("its name is near the question (cosine %.2f)", n.Cosine),
 		})
 	}
 	return out

@@ -26,7 +26,12 @@ func TestANameInsideALongerNameIsNotMeant(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []graph.UID
-			for _, e := range link.Entities(c.text, named) {
+			names := map[graph.UID]link.Name{}
+			for uid, name := range named {
+				names[uid] = link.Name{Shown: name}
+			}
+			for _, e := range link.Entities(c.text, names) {
+				require.Equal(t, graph.ByName, e.Reason)
 				got = append(got, e.UID)
 				require.Positive(t, e.Score)
 				require.NotEmpty(t, e.Why)
@@ -49,4 +54,34 @@ func TestPhrasesAreLongestFirst(t *testing.T) {
 	require.Equal(t, "films of eva green", got[0])
 	require.Contains(t, got, "eva green")
 	require.NotContains(t, got, "of")
+}
+
+func TestAnotherNameOfANodeIsFoundAndSaidToBeOne(t *testing.T) {
+	named := map[graph.UID]link.Name{
+		1: {Shown: "William Shakespeare", Aliases: []string{"The Bard", "Shakespeare"}},
+		2: {Shown: "Shakespeare"}, // a town
+	}
+	got := link.Entities("where was Shakespeare's father born?", named)
+	require.Len(t, got, 2)
+	require.Equal(t, graph.Node{UID: 2, Name: "Shakespeare"}, got[0].Node, "the shown name first")
+	require.Equal(t, graph.ByName, got[0].Reason)
+	require.Equal(t, graph.Node{UID: 1, Name: "William Shakespeare"}, got[1].Node)
+	require.Equal(t, graph.ByAlias, got[1].Reason)
+	require.Contains(t, got[1].Why, `"Shakespeare"`)
+}
+
+func TestWhatIsNearStandsBehindWhatIsNamed(t *testing.T) {
+	named := link.Entities("films of Eva", map[graph.UID]link.Name{5: {Shown: "Eva"}})
+	got := link.Fuse(named, []link.Near{
+		{Node: graph.Node{UID: 5, Name: "Eva"}, Cosine: 0.9}, {Node: graph.Node{UID: 7, Name: "movies"}, Cosine: 0.8},
+	})
+	require.Len(t, got, 2)
+	require.Equal(t, named[0], got[0])
+	require.Equal(t, graph.UID(7), got[1].UID)
+	require.Equal(t, graph.ByVector, got[1].Reason)
+	require.Equal(t, 0.8, got[1].Similarity)
+	require.InDelta(t, 0.9, got[1].Score, 1e-9)
+	require.Less(t, got[1].Score, got[0].Score)
+	require.Contains(t, got[1].Why, "0.80")
+	require.Empty(t, link.Fuse(nil, nil))
 }

@@ -29,9 +29,13 @@ type Vectors interface {
 //
 //	cos = (Entity*(x.head + x.object) + Relation*(x.relation)) / sqrt(2*Entity^2 + Relation^2)
 //
-// so that after one pass over the tables every Sr is the sum of three numbers. It serves one
-// question at a time; between two calls of Ask any number of readers may share it.
+// so that after one pass over the tables every Sr is the sum of three numbers. A model's vectors
+// are far from orthogonal; for a question that has one the norm is 2*Entity + Relation, that of
+// three vectors in one direction: cos is the weighted mean of the three cosines, which no sum
+// can lift above 1. It serves one question at a time; between two calls of Ask any number of
+// readers may share it.
 type Composed struct {
+	template               Template
 	entities, relations    Vectors
 	entity, relation       float64   // weights over the norm
 	ofEntity, ofRelation   []float32 // cosines with the question
@@ -41,12 +45,16 @@ type Composed struct {
 
 // NewComposed is ready after Ask.
 func NewComposed(t Template, entities, relations Vectors) *Composed {
-	norm := math.Sqrt(2*t.Entity*t.Entity + t.Relation*t.Relation)
-	return &Composed{entities: entities, relations: relations, entity: t.Entity / norm, relation: t.Relation / norm}
+	return &Composed{template: t, entities: entities, relations: relations}
 }
 
 // Ask turns to another question. Later changes of the tables are not seen until the next.
 func (c *Composed) Ask(q *Question) {
+	norm := math.Sqrt(2*c.template.Entity*c.template.Entity + c.template.Relation*c.template.Relation)
+	if !q.Model.None() {
+		norm = 2*c.template.Entity + c.template.Relation
+	}
+	c.entity, c.relation = c.template.Entity/norm, c.template.Relation/norm
 	var entity, relation float32
 	c.ofEntity, entity = c.entities.Products(c.ofEntity, q)
 	c.ofRelation, relation = c.relations.Products(c.ofRelation, q)

@@ -9,7 +9,15 @@ import (
 type Question struct {
 	Vector   Vector // unit length
 	Features Vector // x of the learned weights, unit length
+	Model    Dense  // of an embedding model; none: the question counts by Vector
 	dense    []float32
+}
+
+// Hashed is the question without its vector of a model.
+func (q *Question) Hashed() *Question {
+	hashed := *q
+	hashed.Model = Dense{}
+	return &hashed
 }
 
 // Ask embeds a question. The words of the linked topic entities, given by their names, are

@@ -20,10 +20,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/plan"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/plugin/search"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/console"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/embed"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
@@ -133,15 +135,22 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 	}
 	guard := migrate.NewGuard(migrator, o.Log)
 	s.push("guard of the schema", drainTime, background(guard.Run))
+	vectors, err := newVectors(cfg.Embedding, at.DataDir, metrics, o.Log)
+	if err != nil {
+		return err
+	}
+	if vectors != nil {
+		s.push("embedding", drainTime, background(vectors.Run))
+	}
 	var cache *graphcache.Cache
 	if cfg.Cache.Mode == "on" {
-		if cache, err = newCache(cfg, client, cdcDir, o.Log); err != nil {
+		if cache, err = newCache(cfg, client, cdcDir, vectors, o.Log); err != nil {
 			return err
 		}
 		s.push("graph cache", drainTime, background(cache.Run))
 	}
 	failed := make(chan error, 2)
-	if err := s.fronts(ctx, cfg, client, migrator, guard, cache, metrics, &at, httpL, grpcL, encryption, failed, o); err != nil {
+	if err := s.fronts(ctx, cfg, client, migrator, guard, cache, vectors, metrics, &at, httpL, grpcL, encryption, failed, o); err != nil {
 		return err
 	}
 	o.Log.Info("ready", "http", at.HTTP, "grpc", at.GRPC, "alpha_http", at.AlphaHTTP, "alpha_grpc", at.AlphaGRPC, "engine", at.EngineVersion)
@@ -159,8 +168,8 @@ func run(ctx context.Context, cfg config.Config, private *EngineOptions, o Optio
 	}
 }
 
-// fronts starts both fronts on one proxy. cache may be nil.
-func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Client, migrator *migrate.Migrator, guard *migrate.Guard, cache *graphcache.Cache, metrics *telemetry.Metrics, at *Addresses, httpL, grpcL net.Listener, encryption *tls.Config, failed chan<- error, o Options) error {
+// fronts starts both fronts on one proxy. cache and vectors may be nil.
+func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Client, migrator *migrate.Migrator, guard *migrate.Guard, cache *graphcache.Cache, vectors *embed.Vectors, metrics *telemetry.Metrics, at *Addresses, httpL, grpcL net.Listener, encryption *tls.Config, failed chan<- error, o Options) error {
 	alpha, err := cfg.AlphaURL()
 	if err != nil {
 		return err
@@ -190,7 +199,7 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	if err != nil {
 		return err
 	}
-	p, err := newProxy(cfg, client, ids, guard, cache, learning, metrics, tracer(o.Traces))
+	p, err := newProxy(cfg, client, ids, guard, cache, vectors, learning, metrics, tracer(o.Traces))
 	if err != nil {
 		return err
 	}
@@ -319,7 +328,7 @@ func signer(cfg config.Config) (*token.Signer, error) {
 	return ids, nil
 }
 
-func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard *migrate.Guard, cache *graphcache.Cache, learning *feedback.Service, m *telemetry.Metrics, t trace.Tracer) (*proxy.Proxy, error) {
+func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard *migrate.Guard, cache *graphcache.Cache, vectors *embed.Vectors, learning *feedback.Service, m *telemetry.Metrics, t trace.Tracer) (*proxy.Proxy, error) {
 	o := proxy.Options{
 		Engine: client, Own: client, Namespace: client.Namespace(),
 		IDs:     ids,
@@ -342,6 +351,9 @@ func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard
 	}
 	if cache != nil {
 		o.Resident = resident{cache}
+	}
+	if vectors != nil {
+		o.Model, o.Way, o.Near = vectors, relevance.Way(cfg.Embedding.Way), proxy.Near{Most: cfg.Embedding.Near, Cosine: cfg.Embedding.NearCosine}
 	}
 	return proxy.New(o)
 }

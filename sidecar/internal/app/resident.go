@@ -10,14 +10,15 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/dgraph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/embed"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
 
 // newCache makes the cache of the sidecar's own namespace. cdcDir is the folder of the change
-// feed, empty where there is none.
-func newCache(cfg config.Config, client *dgraph.Client, cdcDir string, log *slog.Logger) (*graphcache.Cache, error) {
+// feed, empty where there is none; vectors may be nil.
+func newCache(cfg config.Config, client *dgraph.Client, cdcDir string, vectors *embed.Vectors, log *slog.Logger) (*graphcache.Cache, error) {
 	hash, err := relevance.NewHash(relevance.DefaultDim)
 	if err != nil {
 		return nil, err
@@ -25,6 +26,9 @@ func newCache(cfg config.Config, client *dgraph.Client, cdcDir string, log *slog
 	o := graphcache.Options{
 		Reader: client, Namespace: client.Namespace(), Names: cfg.Names, Embedder: hash,
 		Memory: int64(cfg.Cache.MemoryMB) << 20, Refresh: cfg.Cache.Refresh, Now: time.Now, Log: log,
+	}
+	if vectors != nil {
+		o.Vectors, o.Way = vectors, relevance.Way(cfg.Embedding.Way)
 	}
 	if cdcDir != "" {
 		o.Feed = graphcache.OpenFeed(cdcDir)

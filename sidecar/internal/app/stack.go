@@ -146,6 +146,7 @@ func (c counted) Query(ctx context.Context, r proxy.Request) (*proxy.Response, e
 	a, err := c.Proxy.Query(ctx, r)
 	if err == nil && a.Retrieval != nil {
 		c.metrics.Query(a.Retrieval.Timings.RoundTrips, a.Retrieval.Partial, a.Retrieval.Cache.Mode)
+		c.metrics.Fallback(a.Retrieval.Relevance.Fallback)
 	}
 	return a, err
 }
@@ -155,6 +156,7 @@ func (c counted) Retrieve(ctx context.Context, r proxy.RetrieveRequest) (*graph.
 	got, err := c.Proxy.Retrieve(ctx, r)
 	if err == nil {
 		c.metrics.Query(got.Timings.RoundTrips, got.Partial, got.Cache.Mode)
+		c.metrics.Fallback(got.Relevance.Fallback)
 	}
 	return got, err
 }

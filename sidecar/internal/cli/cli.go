@@ -120,7 +120,7 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(c.upCommand(), c.serveCommand(), c.loadCommand(), c.extractCommand(), c.generateCommand(), c.retrieveCommand(), c.askCommand(), c.judgeCommand(),
+	root.AddCommand(c.upCommand(), c.serveCommand(), c.loadCommand(), c.extractCommand(), c.indexCommand(), c.generateCommand(), c.retrieveCommand(), c.askCommand(), c.judgeCommand(),
 		c.rateCommand(), c.explainCommand(), c.scoresCommand(), c.evalCommand(),
 		c.evolveCommand(), c.runsCommand(), c.statusCommand(), c.doctorCommand(), c.mcpCommand(), c.migrateCommand(), c.configCommand(), c.versionCommand())
 	return root
@@ -191,6 +191,9 @@ var flagOf = map[string]struct{ name, usage string }{
 	"log.format":          {"log-format", "text or json (default text)"},
 	"llm.base_url":        {"llm-url", "`URL` of an OpenAI-compatible server whose chat model answers and judges, for instance http://127.0.0.1:11434/v1"},
 	"llm.model":           {"llm-model", "`name` of the model on that server"},
+	"embedding.base_url":  {"embedding-url", "`URL` of an OpenAI-compatible server whose embeddings model gives vectors of texts, for instance http://127.0.0.1:11434/v1"},
+	"embedding.model":     {"embedding-model", "`name` of the model on that server"},
+	"embedding.way":       {"relevance", "how relevance comes about: hash, triplet or composed (default hash)"},
 	"login.user":          {"user", "the sidecar's own `user` on a cluster with access control"},
 	"login.password_file": {"password-file", "`file` with that user's password"},
 }

@@ -34,7 +34,7 @@ func (c *command) serveCommand() *cobra.Command {
 			return app.Serve(cmd.Context(), cfg, app.Options{Version: c.Version, Log: log, Traces: traces, Ready: c.banner, Force: c.force})
 		},
 	}
-	s.addTo(cmd, "dgraph", "dgraph_http", "http_addr", "grpc_addr", "login.user", "login.password_file", "llm.base_url", "llm.model", "log.level", "log.format")
+	s.addTo(cmd, "dgraph", "dgraph_http", "http_addr", "grpc_addr", "login.user", "login.password_file", "llm.base_url", "llm.model", "embedding.base_url", "embedding.model", "embedding.way", "log.level", "log.format")
 	return cmd
 }
 

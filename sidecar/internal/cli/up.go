@@ -52,7 +52,7 @@ func (c *command) upCommand() *cobra.Command {
 			return err
 		},
 	}
-	s.addTo(cmd, "http_addr", "grpc_addr", "llm.base_url", "llm.model", "log.level", "log.format")
+	s.addTo(cmd, "http_addr", "grpc_addr", "llm.base_url", "llm.model", "embedding.base_url", "embedding.model", "embedding.way", "log.level", "log.format")
 	f := cmd.Flags()
 	f.StringVar(&e.DataDir, "data", "evorag-data", "`folder` of the data and the logs")
 	f.StringVar(&e.Bin, "dgraph-bin", "", "dgraph `binary` (default: DGRAPH_BIN, bin/dgraph, beside this program, or on PATH)")

@@ -38,6 +38,7 @@ type Config struct {
 	Budget    Budget    `yaml:"budget"`
 	Cache     Cache     `yaml:"cache"`
 	LLM       LLM       `yaml:"llm"`
+	Embedding Embedding `yaml:"embedding"`
 	Judge     Judge     `yaml:"judge"`
 	Feedback  Feedback  `yaml:"feedback"`
 	Evolution Evolution `yaml:"evolution"`
@@ -166,6 +167,7 @@ func Default() Config {
 			Timeout: time.Minute, Retries: 3, CallsPerMinute: 120, CallsPerHour: 2000, TokensPerHour: 5_000_000,
 			MaxTokens: 1024, ContextBytes: 24_000, ResponseFormat: "json_schema",
 		},
+		Embedding: defaultEmbedding(),
 		Feedback:  defaultFeedback(),
 		Evolution: defaultEvolution(),
 		Limit:     Limit{QueryBytes: 16 << 20},
@@ -236,6 +238,7 @@ func (c Config) Verify() error {
 		bad("cache.refresh", c.Cache.Refresh, "a duration from 1s on")
 	}
 	c.LLM.verify(bad, within)
+	c.Embedding.verify(bad, within)
 	if !(c.Judge.Share >= 0 && c.Judge.Share <= 1) {
 		bad("judge.share", c.Judge.Share, "a number from 0 to 1")
 	}

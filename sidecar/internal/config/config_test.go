@@ -75,6 +75,14 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		"a server without a model":     {flags: map[string]string{"llm.base_url": "http://h/v1"}, want: `llm.model is ""; write the model's name`},
 		"a missing key of a model":     {flags: map[string]string{"llm.api_key_file": "/nope"}, want: `llm.api_key_file: open /nope`},
 		"a format nobody knows":        {flags: map[string]string{"llm.response_format": "xml"}, want: `llm.response_format is "xml"; write json_schema, json_object or text`},
+		"a way nobody knows":           {flags: map[string]string{"embedding.way": "bm25"}, want: `embedding.way is "bm25"; write hash, triplet or composed`},
+		"a way that needs a model":     {flags: map[string]string{"embedding.way": "composed"}, want: `embedding.base_url is ""; write the URL of the embeddings server, or embedding.way: hash`},
+		"embeddings without a model":   {flags: map[string]string{"embedding.base_url": "http://h/v1"}, want: `embedding.model is ""; write the model's name`},
+		"a key in embeddings' URL":     {flags: map[string]string{"embedding.base_url": "http://me:secret@h/v1", "embedding.model": "m"}, want: `embedding.base_url is "http://…@h/v1"; write a URL like`},
+		"a missing key of embeddings":  {flags: map[string]string{"embedding.api_key_file": "/nope"}, want: `embedding.api_key_file: open /nope`},
+		"a cosine that is no number":   {flags: map[string]string{"embedding.near_cosine": "NaN"}, want: `embedding.near_cosine is "NaN"; write a number from 0 to 1`},
+		"an empty batch":               {flags: map[string]string{"embedding.batch": "0"}, want: `embedding.batch is "0"; write a number from 1 to 10000`},
+		"a question without time":      {flags: map[string]string{"embedding.question_timeout": "0s"}, want: `embedding.question_timeout is "0s"; write a duration above zero`},
 		"a judge without a model":      {flags: map[string]string{"judge.share": "0.1"}, want: `judge.share is "0.1"; write 0, or set llm.base_url and llm.model`},
 		"a missing token file":         {flags: map[string]string{"access.token_file": "/nope"}, want: `access.token_file: open /nope`},
 		"a token that is guessed":      {env: map[string]string{"DGRAPH_EVORAG_ACCESS_TOKEN": "short"}, want: `the token of access.token_file has 5 letters; write at least 16`},
@@ -169,6 +177,17 @@ func TestTheModelsKeyComesFromFileOrEnvironmentAndIsNeverPrinted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "sk-file", c.LLM.APIKey)
 	text, err := c.YAML()
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "sk-file")
+
+	c, err = config.Load(config.Sources{Env: env(map[string]string{"DGRAPH_EVORAG_EMBEDDING_API_KEY": "sk-env"})})
+	require.NoError(t, err)
+	require.Equal(t, "sk-env", c.Embedding.APIKey)
+	require.Empty(t, c.LLM.APIKey)
+	c, err = config.Load(config.Sources{Flags: map[string]string{"embedding.api_key_file": write(t, "key", "sk-file\n")}})
+	require.NoError(t, err)
+	require.Equal(t, "sk-file", c.Embedding.APIKey)
+	text, err = c.YAML()
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "sk-file")
 }

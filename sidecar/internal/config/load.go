@@ -48,6 +48,7 @@ func Load(s Sources) (Config, error) {
 		}
 		c.Login.Password = s.Env(EnvPrefix + "LOGIN_PASSWORD")
 		c.LLM.APIKey = s.Env(EnvPrefix + "LLM_API_KEY")
+		c.Embedding.APIKey = s.Env(EnvPrefix + "EMBEDDING_API_KEY")
 		c.Access.Token = s.Env(EnvPrefix + "ACCESS_TOKEN")
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.Flags)) {
@@ -76,6 +77,13 @@ func (c *Config) readSecrets() error {
 			return fmt.Errorf("llm.api_key_file: %w", err)
 		}
 		c.LLM.APIKey = strings.TrimSpace(string(b))
+	}
+	if c.Embedding.APIKeyFile != "" {
+		b, err := os.ReadFile(c.Embedding.APIKeyFile)
+		if err != nil {
+			return fmt.Errorf("embedding.api_key_file: %w", err)
+		}
+		c.Embedding.APIKey = strings.TrimSpace(string(b))
 	}
 	if c.RetrievalKeyFile != "" {
 		b, err := os.ReadFile(c.RetrievalKeyFile)

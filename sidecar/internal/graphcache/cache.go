@@ -10,12 +10,14 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 )
 
-// Options of a Cache. Feed may be nil, the rest is needed.
+// Options of a Cache. Feed and Vectors may be nil, the rest is needed.
 type Options struct {
 	Reader    Reader
 	Namespace uint64   // of the Reader's login
 	Names     []string // predicates that hold a node's name, best first
 	Embedder  *relevance.Hash
+	Way       relevance.Way // how Sr comes about; empty: by hash
+	Vectors   Vectors       // of an embeddings model; nil: there is none
 	Feed      Feed          // nil: changes are found by reading the graph anew
 	Memory    int64         // bytes; a larger graph is not kept
 	Refresh   time.Duration // without a Feed: a graph that may have changed is read anew after this long

@@ -41,7 +41,7 @@ func (g *Graph) Corrected(facts map[graph.Triplet]Fact) *Graph {
 
 // with is the graph after a change. Only one goroutine may call it on the newest state of a
 // graph, since nodes get their ids here.
-func (g *Graph) with(c Change, hash *relevance.Hash) *Graph {
+func (g *Graph) with(c Change, hash *relevance.Hash, rows rowsOf) *Graph {
 	e := edit(g, true)
 	for _, t := range inOrder(c.Edges) {
 		e.edge(t, c.Edges[t])
@@ -50,10 +50,16 @@ func (g *Graph) with(c Change, hash *relevance.Hash) *Graph {
 	if len(e.called) > 0 {
 		e.shortcuts = e.shortcuts.with(e.called, hash)
 	}
-	e.rename(c.Names, hash)
+	renamed := e.rename(c.Names, hash)
 	if c.Labels != nil && !g.sameLabels(c.Labels) {
 		e.labels = c.Labels
 		e.relations = relationTable(e.predicates, c.Labels, hash)
+		e.model = e.Graph.modelled(nil, rows)
+	} else if e.model != nil {
+		e.model = e.remodelled(renamed, rows)
+		if len(e.called) > 0 {
+			e.model = e.recalled(rows)
+		}
 	}
 	if !c.AsOf.IsZero() {
 		e.asOf = c.AsOf
@@ -217,8 +223,9 @@ func (e *editor) row(n search.Node, gone, come []search.Step) {
 	e.bytes += int64(len(steps)) * stepBytes // the old row may still be in a larger array
 }
 
-// rename gives nodes their names; new ones count as changed with or without one.
-func (e *editor) rename(names map[graph.UID]string, hash *relevance.Hash) {
+// rename gives nodes their names and lists whose have changed; new ones count as changed with or
+// without one.
+func (e *editor) rename(names map[graph.UID]string, hash *relevance.Hash) []search.Node {
 	for _, u := range slices.Sorted(maps.Keys(names)) {
 		e.node(u, names[u] != "")
 	}
@@ -240,4 +247,5 @@ func (e *editor) rename(names map[graph.UID]string, hash *relevance.Hash) {
 	if len(changed) > 0 {
 		e.vectors = e.vectors.with(hash, changed, e.Name)
 	}
+	return changed
 }

@@ -41,6 +41,7 @@ type Graph struct {
 	vectors    *vectors
 	relations  *relevance.Table
 	shortcuts  *edgeLabels // nil: none has a label
+	model      *modelled   // nil: there is no embeddings model
 	asOf       time.Time
 	bytes      int64 // of names and rows, see Bytes
 }
@@ -169,13 +170,6 @@ func (g *Graph) At(n search.Node) (search.Buckets, float64) {
 	return at.relations, at.maxSc
 }
 
-// Relevance gives Sr for one question.
-func (g *Graph) Relevance(q *relevance.Question) search.Relevance {
-	c := g.labelled(relevance.NewComposed(relevance.DefaultTemplate, g.vectors, g.relations))
-	c.Ask(q)
-	return c
-}
-
 // Degree is the number of steps of one relation from a node.
 func (g *Graph) Degree(n search.Node, r search.Rel) int {
 	from, to := span(g.Steps(n), r)
@@ -198,7 +192,7 @@ const idBytes = 40
 func (g *Graph) Bytes() int64 {
 	return int64(len(g.pages))*int64(unsafe.Sizeof([nodesPerPage]node{})) +
 		int64(len(g.scores))*scoresPerPage*8 + int64(g.nodes)*idBytes +
-		g.bytes + int64(g.vectors.bytes()) + int64(g.relations.Bytes()) + g.shortcuts.bytes()
+		g.bytes + int64(g.vectors.bytes()) + int64(g.relations.Bytes()) + g.shortcuts.bytes() + g.model.bytes()
 }
 
 const stepBytes = int64(unsafe.Sizeof(search.Step{}))

@@ -174,7 +174,7 @@ func TestAfterAnyChangesTheGraphIsAsIfBuiltAnewAndTheOldOnesStay(t *testing.T) {
 			}
 			maps.Copy(m.names, rapid.MapOf(someUID, someName).Draw(t, "renamed"))
 			maps.Copy(c.Names, m.names) // a new node's name is read with its first edge
-			g = g.with(c, hash)
+			g = g.with(c, hash, nil)
 			m.equal(t, hash, g)
 		}
 		require.Equal(t, was, edgesOf(t, old))
@@ -194,7 +194,7 @@ func TestManyChangedNamesAreFoldedIntoThePackedTable(t *testing.T) {
 			c.Names[u] = fmt.Sprintf("bob the %dth", batch+i)
 			m.names[u] = c.Names[u]
 		}
-		g = g.with(c, hash)
+		g = g.with(c, hash, nil)
 	}
 	m.equal(t, hash, g)
 	require.LessOrEqual(t, len(g.vectors.of), foldAt)

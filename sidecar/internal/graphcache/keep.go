@@ -78,6 +78,7 @@ type reading struct {
 	began      time.Time
 	took       time.Duration
 	writes     int64 // those that had passed by us before
+	met        vectorsMet
 	err        error
 }
 
@@ -136,6 +137,9 @@ func (k *keeper) scan(ctx context.Context) reading {
 		return r
 	}
 	r.graph, r.suppressed, r.synced = b.done(r.began), b.hidden, at
+	if k.Vectors != nil {
+		r.met = k.embed(r.graph, nil)
+	}
 	if r.graph.Bytes() > k.Memory {
 		r.err = errMemory
 	}
@@ -231,6 +235,9 @@ func (k *keeper) step(ctx context.Context) error {
 		}
 	}
 	next := *g
+	if k.moreVectors(began) {
+		k.met = k.embed(&next, g.model)
+	}
 	next.asOf = k.asOf(began)
 	k.publish(&next)
 	k.pay(owed)
@@ -331,7 +338,7 @@ func (k *keeper) update(ctx context.Context, g *Graph, d *dirty) (*Graph, error)
 			delete(k.suppressed, t)
 		}
 	}
-	return g.with(change, k.Embedder), nil
+	return g.with(change, k.Embedder, k.rowsOf), nil
 }
 
 // due tells whether the graph is to be read anew: it may have changed unheard of, or it has

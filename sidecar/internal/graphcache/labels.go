@@ -58,12 +58,23 @@ func (l *edgeLabels) bytes() int64 {
 	return int64(len(l.row))*idBytes + int64(l.table.Bytes())
 }
 
-// labelled lets shortcuts count by their own labels.
-func (g *Graph) labelled(c *relevance.Composed) *relevance.Composed {
-	if p, ok := g.predicate(graph.ShortcutPredicate); ok && g.shortcuts != nil {
-		c.LabelEdges(uint32(2*p), uint32(2*p+1), g.shortcuts.table, g.shortcuts.row)
+// names are the labels by row.
+func (l *edgeLabels) names() []string {
+	if l == nil {
+		return nil
 	}
-	return c
+	names := make([]string, len(l.rows))
+	for label, row := range l.rows {
+		names[row] = label
+	}
+	return names
+}
+
+// labelShortcuts lets shortcuts count by their own labels.
+func (g *Graph) labelShortcuts(c *relevance.Composed, labels relevance.Vectors) {
+	if p, ok := g.predicate(graph.ShortcutPredicate); ok {
+		c.LabelEdges(uint32(2*p), uint32(2*p+1), labels, g.shortcuts.row)
+	}
 }
 
 // callShortcut notes what an edge is called, where it is a shortcut.

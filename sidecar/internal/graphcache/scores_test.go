@@ -12,7 +12,7 @@ import (
 func TestTheDistributionCountsEachEdgeOnce(t *testing.T) {
 	knows := func(o graph.UID) graph.Triplet { return graph.Triplet{Head: 1, Predicate: "knows", Object: o} }
 	g := model{edges: map[graph.Triplet]float64{knows(2): 100, knows(3): 100, knows(4): 40, knows(5): 200, knows(6): 0}}.build(testHash(t))
-	g = g.with(Change{Edges: map[graph.Triplet]Fact{knows(3): {}, knows(7): {Score: 101.5, Here: true}}}, testHash(t)) // one goes, one comes
+	g = g.with(Change{Edges: map[graph.Triplet]Fact{knows(3): {}, knows(7): {Score: 101.5, Here: true}}}, testHash(t), nil) // one goes, one comes
 	d := g.Distribution()
 	require.Equal(t, uint64(5), d.Count)
 	require.InDelta(t, 441.5, d.Sum, 1e-9)
@@ -37,7 +37,7 @@ func TestADistributionIsKeptForAWhile(t *testing.T) {
 	one := model{edges: map[graph.Triplet]float64{edge: 100}}.build(testHash(t))
 	c.current.Store(one)
 	require.Equal(t, uint64(1), c.Distribution().Count)
-	c.current.Store(one.with(Change{Edges: map[graph.Triplet]Fact{edge: {}}}, testHash(t)))
+	c.current.Store(one.with(Change{Edges: map[graph.Triplet]Fact{edge: {}}}, testHash(t), nil))
 	require.Equal(t, uint64(1), c.Distribution().Count)
 	now = now.Add(distributionAge)
 	require.Zero(t, c.Distribution().Count)

@@ -43,6 +43,7 @@ type Options struct {
 	Now             func() time.Time                           // nil: the clock
 	Pause           func(context.Context, time.Duration) error // nil: a timer
 	Jitter          func() float64                             // in [0,1); nil: random
+	Section         string                                     // of the settings, for error texts; empty: llm
 	Observe         func(Call)                                 // told of every call; nil: nobody
 	BreakerFailures int                                        // in a row that open the circuit; 0: 5
 	BreakerCooldown time.Duration                              // 0: 30 s
@@ -131,7 +132,7 @@ func New(o Options) *Client {
 		next: o.Transport, timeout: o.Timeout, retries: o.Retries,
 		rate: rate.NewLimiter(limit, max(1, o.CallsPerMinute/10)), budget: b,
 		breaker: &breaker{failures: cmp.Or(o.BreakerFailures, 5), cooldown: cmp.Or(o.BreakerCooldown, 30*time.Second)},
-		now:     o.Now, pause: o.Pause, jitter: o.Jitter,
+		section: cmp.Or(o.Section, "llm"), now: o.Now, pause: o.Pause, jitter: o.Jitter,
 	}
 	return &Client{Options: o, api: openai.NewClientWithConfig(cfg), budget: b}
 }
@@ -270,17 +271,20 @@ func refused(r Reply, words string) error {
 }
 
 // classify puts go-openai's errors into the words of this room.
-func classify(err error) error {
+func classify(err error) error { return classifyAs(err, ErrSetup) }
+
+// classifyAs is classify with another error for a server that refuses.
+func classifyAs(err, setup error) error {
 	if errors.Is(err, ErrWait) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	var api *openai.APIError
 	if errors.As(err, &api) {
-		return fmt.Errorf("%w (%s: %s)", ErrSetup, api.HTTPStatus, excerpt([]byte(api.Message)))
+		return fmt.Errorf("%w (%s: %s)", setup, api.HTTPStatus, excerpt([]byte(api.Message)))
 	}
 	var raw *openai.RequestError
 	if errors.As(err, &raw) {
-		return fmt.Errorf("%w (%s: %s)", ErrSetup, raw.HTTPStatus, excerpt(raw.Body))
+		return fmt.Errorf("%w (%s: %s)", setup, raw.HTTPStatus, excerpt(raw.Body))
 	}
 	return fmt.Errorf("%w (%w)", ErrUnavailable, err)
 }

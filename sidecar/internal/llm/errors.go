@@ -23,6 +23,9 @@ var (
 	ErrEmpty       = fmt.Errorf("the model gave no answer at all; %w", ErrWait)
 )
 
+// ErrEmbedSetup is ErrSetup of an Embedder.
+var ErrEmbedSetup = fmt.Errorf("the embeddings server refuses our calls: look at embedding.base_url, embedding.model and the API key, then %w", ErrWait)
+
 // ErrNoResponse is returned where there is nothing to evaluate. Waiting does not mend it.
 var ErrNoResponse = fmt.Errorf("there is nothing to judge: %w", credit.ErrNoResponse)
 

@@ -31,6 +31,7 @@ type patient struct {
 	rate    *rate.Limiter
 	budget  *budget
 	breaker *breaker
+	section string // of the settings
 	now     func() time.Time
 	pause   func(context.Context, time.Duration) error
 	jitter  func() float64 // in [0,1)
@@ -75,7 +76,7 @@ func (p *patient) admit(ctx context.Context) error {
 	wait := turn.DelayFrom(now)
 	if wait > longestPause {
 		turn.CancelAt(now)
-		return &later{fmt.Errorf("%w (llm.calls_per_minute)", ErrBusy), wait}
+		return &later{fmt.Errorf("%w (%s.calls_per_minute)", ErrBusy, p.section), wait}
 	}
 	if err := p.budget.admit(now); err != nil {
 		turn.CancelAt(now)

@@ -28,7 +28,7 @@ func (q *query) link(ctx context.Context) (map[string][]graph.UID, error) {
 		if b.Entities == 0 {
 			continue
 		}
-		entities, err := q.entities(ctx, b.Names, b.Linked)
+		entities, err := q.entities(ctx, b.Names, b.Linked, q.near(ctx, b.Linked))
 		if errors.Is(err, ErrNoNameIndex) {
 			return nil, q.plan.Query.ErrorAt(b.Field.NameSpan.Start, "%s: %s", plan.EntitiesFunc, err)
 		}
@@ -49,52 +49,105 @@ func (q *query) link(ctx context.Context) (map[string][]graph.UID, error) {
 
 const nothingLinked = "no name in the question is the name of a node; write a name as it stands in the graph, or give start nodes with another root function"
 
-// entities are the nodes whose whole names occur in the text, longest first.
-func (q *query) entities(ctx context.Context, names []string, text string) ([]graph.Entity, error) {
+// Near says how many start nodes are added whose names are near the question, and how near.
+type Near struct {
+	Most   int     // 0: none
+	Cosine float64 // at least
+}
+
+// near proposes nodes whose names' vectors are near the text's. They are shown to nobody before they
+// have been read as the caller.
+func (q *query) near(ctx context.Context, text string) []link.Near {
+	if q.Model == nil || q.Near.Most == 0 || q.Resident == nil {
+		return nil
+	}
+	g, ok := q.Resident.Graph(namespace(q.call.Credentials))
+	if !ok {
+		return nil
+	}
+	nodes, cosines := g.Nearest(q.embed(ctx, text), q.Near.Most, q.Near.Cosine)
+	near := make([]link.Near, len(nodes))
+	for i, n := range nodes {
+		near[i] = link.Near{Node: graph.Node{UID: g.UID(n), Name: g.Name(n)}, Cosine: cosines[i]}
+	}
+	return near
+}
+
+// entities are the nodes whose whole names occur in the text, longest first, and behind them those
+// that are near, by the names that the caller reads.
+func (q *query) entities(ctx context.Context, names []string, text string, near []link.Near) ([]graph.Entity, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%w: none of %s is a string predicate of this graph; load data, or configure names with yours", ErrNoNameIndex, strings.Join(q.Defaults.Names, ", "))
 	}
-	var looked bool
-	named := map[graph.UID]string{}
+	var reads []*nameRead
 	for _, p := range names {
-		text, vars := lookup(q.view.schema.Predicates[p], names, text)
-		if text == "" {
-			continue
+		if r := lookup(q.view.schema.Predicates[p], names, text); r != nil {
+			reads = append(reads, r)
 		}
-		looked = true
-		if err := q.candidates(ctx, text, vars, len(names), named); err != nil {
+	}
+	if len(near) > 0 {
+		if len(reads) == 0 {
+			reads = append(reads, &nameRead{})
+		}
+		uids := make([]graph.UID, len(near))
+		for i, n := range near {
+			uids[i] = n.UID
+		}
+		reads[0].blocks += nameBlock("near", plan.UIDFunc(uids), names)
+	}
+	if len(reads) == 0 {
+		return nil, fmt.Errorf("%w: names can't be looked up; alter the schema to %s: string @index(exact, term) .", ErrNoNameIndex, names[0])
+	}
+	named := map[graph.UID]link.Name{}
+	for _, r := range reads {
+		if err := q.candidates(ctx, r, len(names), named); err != nil {
 			return nil, err
 		}
 	}
-	if !looked {
-		return nil, fmt.Errorf("%w: names can't be looked up; alter the schema to %s: string @index(exact, term) .", ErrNoNameIndex, names[0])
+	near = slices.DeleteFunc(near, func(n link.Near) bool { return named[n.UID].Shown != n.Name || n.Name == "" })
+	return link.Fuse(link.Entities(text, named), near), nil
+}
+
+// nameRead is a query that reads names.
+type nameRead struct{ head, blocks, question string }
+
+// nameBlock reads the names of the nodes that a root function finds.
+func nameBlock(key, root string, names []string) string {
+	var fields strings.Builder
+	fields.WriteString(plan.UIDKey + ": uid")
+	for i, n := range names {
+		fields.WriteString(" " + plan.NameKey(i) + ": <" + n + ">")
 	}
-	return link.Entities(text, named), nil
+	return "  " + key + "(func: " + root + ") { " + fields.String() + " }\n"
 }
 
 // called are the nodes with exactly this name: one that is too long for a question, or has no
 // letters.
 func (q *query) called(ctx context.Context, names []string, name string) ([]graph.Entity, error) {
-	named := map[graph.UID]string{}
+	named := map[graph.UID]link.Name{}
 	for _, p := range names {
 		if s := q.view.schema.Predicates[p]; !s.HasTokenizer("exact") && !s.HasTokenizer("hash") {
 			continue
 		}
-		text := fmt.Sprintf("query called($q: string) { n(func: eq(<%s>, $q), first: %d) { %s: uid %s: <%s> } }", p, candidatesPerRead, plan.UIDKey, plan.NameKey(0), p)
-		if err := q.candidates(ctx, text, map[string]string{"$q": name}, 1, named); err != nil {
+		r := &nameRead{"query called($q: string) ", nameBlock("n", fmt.Sprintf("eq(<%s>, $q), first: %d", p, candidatesPerRead), []string{p}), name}
+		if err := q.candidates(ctx, r, 1, named); err != nil {
 			return nil, err
 		}
 	}
 	var out []graph.Entity
 	for _, uid := range slices.Sorted(maps.Keys(named)) {
-		out = append(out, graph.Entity{Node: graph.Node{UID: uid, Name: named[uid]}, Score: 1, Why: "it is called so"})
+		out = append(out, graph.Entity{Node: graph.Node{UID: uid, Name: named[uid].Shown}, Score: 1, Reason: graph.ByCaller, Why: "it is called so"})
 	}
 	return out, nil
 }
 
 // candidates adds what a look-up finds to named.
-func (q *query) candidates(ctx context.Context, text string, vars map[string]string, names int, named map[graph.UID]string) error {
-	answer, err := q.engine(ctx, graph.Call{Query: text, Vars: vars})
+func (q *query) candidates(ctx context.Context, r *nameRead, names int, named map[graph.UID]link.Name) error {
+	call := graph.Call{Query: r.head + "{\n" + r.blocks + "}"}
+	if r.head != "" {
+		call.Vars = map[string]string{"$q": r.question}
+	}
+	answer, err := q.engine(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -106,32 +159,32 @@ func (q *query) candidates(ctx context.Context, text string, vars map[string]str
 	for _, block := range data.Members {
 		for _, row := range block.Value.Items {
 			u, ok := uidOf(row)
-			for i := 0; ok && i < names; i++ {
+			if _, known := named[u]; known || !ok {
+				continue
+			}
+			var all []string
+			for i := range names {
 				if name, has := row.Get(plan.NameKey(i)).Text(); has {
-					named[u] = name
-					break
+					all = append(all, name)
 				}
+			}
+			if len(all) > 0 {
+				named[u] = link.Name{Shown: all[0], Aliases: all[1:]}
 			}
 		}
 	}
 	return nil
 }
 
-// lookup is the query that finds the nodes whose name under p may occur in the text, by the
-// best index there is: the entity tokenizer knows whole names in any spelling; exact, hash
-// and term indexes are asked for the text's words in a row. Empty where there is no index.
-func lookup(p graph.PredicateSchema, names []string, text string) (string, map[string]string) {
-	var fields strings.Builder
-	fields.WriteString(plan.UIDKey + ": uid")
-	for i, n := range names {
-		fields.WriteString(" " + plan.NameKey(i) + ": <" + n + ">")
-	}
+// lookup finds the nodes whose name under p may occur in the text, by the best index there is: the
+// entity tokenizer knows whole names in any spelling; exact, hash and term indexes are asked for
+// the text's words in a row. Nil where there is no index.
+func lookup(p graph.PredicateSchema, names []string, text string) *nameRead {
 	block := func(i int, fn string) string {
-		return fmt.Sprintf("  n%d(func: %s, first: %d) { %s }\n", i, fn, candidatesPerRead, fields.String())
+		return nameBlock(fmt.Sprintf("n%d", i), fmt.Sprintf("%s, first: %d", fn, candidatesPerRead), names)
 	}
 	if p.HasTokenizer(entity.Tokenizer) {
-		return "query link($q: string) {\n" + block(0, "anyof(<"+p.Name+">, "+entity.Tokenizer+", $q)") + "}",
-			map[string]string{"$q": entity.Question(text)}
+		return &nameRead{"query link($q: string) ", block(0, "anyof(<"+p.Name+">, "+entity.Tokenizer+", $q)"), entity.Question(text)}
 	}
 	var blocks strings.Builder
 	if p.HasTokenizer("exact") || p.HasTokenizer("hash") {
@@ -149,7 +202,7 @@ func lookup(p graph.PredicateSchema, names []string, text string) (string, map[s
 		}
 	}
 	if blocks.Len() == 0 {
-		return "", nil
+		return nil
 	}
-	return "{\n" + blocks.String() + "}", nil
+	return &nameRead{blocks: blocks.String()}
 }

@@ -46,7 +46,7 @@ type Budget struct {
 	Time  time.Duration // of the search as a whole
 }
 
-// Options configure a Proxy; all but Resident, Own, Namespace, Dropped, Observe, Tracer, Remember,
+// Options configure a Proxy; all but Resident, Own, Model, Way, Near, Namespace, Dropped, Observe, Tracer, Remember,
 // Alpha, Weights and Rule are needed.
 type Options struct {
 	Engine    Engine
@@ -61,6 +61,9 @@ type Options struct {
 	Rule      search.Rule                                          // which paths are candidates of a search
 	Remember  func(*graph.Retrieval)                               // takes what is shown, for feedback on it; must not block
 	Budget    Budget
+	Model     Model         // of embeddings; nil: there is none
+	Way       relevance.Way // how Sr comes about; empty: by hash
+	Near      Near          // with a Model: start nodes by their vectors
 	Now       func() time.Time
 	Observe   func(stage string, took time.Duration) // per stage of a query: plan, link, engine, search, render
 	Tracer    trace.Tracer                           // nil: queries are not traced
@@ -245,6 +248,7 @@ type query struct {
 	results []graph.Result
 
 	features graph.Features // of the question asked last
+	embedded embedded
 }
 
 // engine asks for the caller: with the caller's credentials, in the caller's transaction.
@@ -281,7 +285,7 @@ func (q *query) rank(ctx context.Context, b *plan.Block, data []byte) (*render.V
 func (q *query) retrieval() *graph.Retrieval {
 	r := &graph.Retrieval{
 		Namespace: namespace(q.call.Credentials),
-		Embedder:  relevance.DefaultTemplate.Name(q.hash.Name()),
+		Embedder:  q.embedder(),
 		Features:  q.features,
 		Template:  q.hash.Template(),
 		Entities:  q.linked,
@@ -305,6 +309,7 @@ func (q *query) retrieval() *graph.Retrieval {
 		r.Results[i].P = share
 	}
 	r.Context = render.Context(r.Results)
+	r.Relevance = q.relevance(r.Results)
 	r.ID = q.IDs.New(r.Namespace, q.began)
 	return r
 }

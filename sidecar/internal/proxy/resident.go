@@ -30,6 +30,9 @@ type ResidentGraph interface {
 	AsOf() time.Time // everything committed before is here
 	Degree(n search.Node, r search.Rel) int
 	Relevance(*relevance.Question) search.Relevance
+	// Nearest are the n nodes whose names' vectors are nearest to x, of those with a cosine of at
+	// least least, nearest first. It has none where it has no vectors.
+	Nearest(x relevance.Dense, n int, least float64) (nodes []search.Node, cosines []float64)
 	// Corrected is the graph with edges as they are; a Hidden one is not there.
 	Corrected([]graph.Step) ResidentGraph
 }
@@ -97,7 +100,7 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 		n, _ := g.Node(u)
 		topics[i] = g.Name(n)
 	}
-	asked, terms := q.ask(b, topics)
+	asked, terms := q.ask(limited, b, topics)
 	relevance := g.Relevance(asked)
 	var found []found
 	for round := 1; ; round++ {

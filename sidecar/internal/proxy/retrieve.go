@@ -86,7 +86,7 @@ func (p *Proxy) root(ctx context.Context, r RetrieveRequest) (string, []graph.En
 				return "", nil, fmt.Errorf("%w: entities: %w", ErrBadRequest, err)
 			}
 			uids = append(uids, u)
-			linked = append(linked, graph.Entity{Node: graph.Node{UID: u}, Score: 1, Why: "given"})
+			linked = append(linked, graph.Entity{Node: graph.Node{UID: u}, Score: 1, Reason: graph.ByCaller, Why: "given"})
 			continue
 		}
 		found, err := p.named(ctx, e, r.Credentials)
@@ -115,7 +115,7 @@ func (p *Proxy) named(ctx context.Context, name string, c graph.Credentials) ([]
 	if !entity.Findable(name) {
 		return q.called(ctx, names, name)
 	}
-	return q.entities(ctx, names, name)
+	return q.entities(ctx, names, name, nil)
 }
 
 // arguments spells the directive's arguments.

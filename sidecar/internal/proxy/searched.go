@@ -43,7 +43,7 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 	for _, u := range starts {
 		topics = append(topics, n.names[n.ids[u]])
 	}
-	s := q.newScorer(b, n, topics)
+	s := q.newScorer(limited, b, n, topics)
 	found, err := q.top(limited, b, n, s, s.terms, nil, starts)
 	if err != nil {
 		return nil, err
@@ -62,25 +62,37 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 // scorer scores the edges of a neighbourhood for one question.
 type scorer struct {
 	n     *neighbourhood
-	sr    *relevance.Composed
+	sr    search.Relevance
 	terms *terms
 	asked []float64 // by relation
 	alpha float64
 }
 
 // newScorer embeds the neighbourhood's names and labels and asks it the block's question.
-func (q *query) newScorer(b *plan.Block, n *neighbourhood, topics []string) *scorer {
-	var entities, relations relevance.List
+func (q *query) newScorer(ctx context.Context, b *plan.Block, n *neighbourhood, topics []string) *scorer {
+	var read texted
 	for _, name := range n.names {
-		entities = append(entities, q.texts.vector(name))
+		read.entities = append(read.entities, q.texts.vector(name))
 	}
 	for _, r := range n.relations {
-		relations = append(relations, q.texts.vector(q.view.label(r.Predicate)))
+		read.labels = append(read.labels, q.view.label(r.Predicate))
+		read.relations = append(read.relations, q.texts.vector(q.view.label(r.Predicate)))
 	}
-	sr := relevance.NewComposed(relevance.DefaultTemplate, entities, relations)
-	q.labelShortcuts(n, sr)
-	asked, terms := q.ask(b, topics)
-	sr.Ask(asked)
+	read.edges = q.shortcutsOf(n)
+	read.names = func() []string { return n.names }
+	read.triplets = func() []string {
+		out := make([]string, len(n.edges))
+		for i, e := range n.edges {
+			label, ok := n.shortcuts[uint32(i)]
+			if !ok {
+				label = q.view.label(e.Predicate)
+			}
+			out[i] = relevance.TripletText(n.names[n.ids[e.Head]], label, n.names[n.ids[e.Object]])
+		}
+		return out
+	}
+	asked, terms := q.ask(ctx, b, topics)
+	sr := q.relevanceOf(asked, read)
 	s := &scorer{n: n, sr: sr, terms: terms, asked: make([]float64, len(n.relations)), alpha: b.Alpha}
 	for i, r := range n.relations {
 		s.asked[i] = terms.asked(r)
@@ -88,20 +100,18 @@ func (q *query) newScorer(b *plan.Block, n *neighbourhood, topics []string) *sco
 	return s
 }
 
-// labelShortcuts lets each shortcut count by its own label.
-func (q *query) labelShortcuts(n *neighbourhood, sr *relevance.Composed) {
-	forward := slices.Index(n.relations, graph.Relation{Predicate: graph.ShortcutPredicate})
-	inverse := slices.Index(n.relations, graph.Relation{Predicate: graph.ShortcutPredicate, Inverse: true})
-	if len(n.shortcuts) == 0 {
-		return
+// shortcutsOf are the shortcuts that count by labels of their own.
+func (q *query) shortcutsOf(n *neighbourhood) edgeLabels {
+	l := edgeLabels{
+		forward: slices.Index(n.relations, graph.Relation{Predicate: graph.ShortcutPredicate}),
+		inverse: slices.Index(n.relations, graph.Relation{Predicate: graph.ShortcutPredicate, Inverse: true}),
+		row:     map[uint32]uint32{},
 	}
-	var labels relevance.List
-	row := map[uint32]uint32{}
 	for id, label := range n.shortcuts {
-		row[id] = uint32(len(labels))
-		labels = append(labels, q.texts.vector(label))
+		l.row[id] = uint32(len(l.labels))
+		l.labels, l.hashed = append(l.labels, label), append(l.hashed, q.texts.vector(label))
 	}
-	sr.LabelEdges(uint32(forward), uint32(inverse), labels, row)
+	return l
 }
 
 func (s *scorer) Score(from search.Node, st search.Step) (p, sc float64) {

@@ -14,9 +14,6 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/render"
 )
 
-// shortcutLabel is what a shortcut is called that has no label of its own.
-const shortcutLabel = "shortcut"
-
 // shortcuts makes results with shortcuts whole. To the search all shortcuts are one relation,
 // each as relevant as its own label; here they are called by it, as the caller reads it, and
 // those of one bundle with several labels get results of their own. With explain each shows the
@@ -158,7 +155,7 @@ func (q *query) readShortcuts(ctx context.Context, b *plan.Block, shown map[grap
 	out := map[graph.Triplet]shortcutFacets{}
 	for t := range shown {
 		heads, objects = append(heads, t.Head), append(objects, t.Object)
-		out[t] = shortcutFacets{label: shortcutLabel}
+		out[t] = shortcutFacets{label: graph.ShortcutLabel}
 	}
 	slices.Sort(heads)
 	slices.Sort(objects)

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"context"
+
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 	"github.com/evorag/dgraph-evorag/plugin/rank"
@@ -19,8 +21,11 @@ type terms struct {
 
 // ask turns a block's question into its vector and its terms. Weights over another embedder's
 // features are set aside.
-func (q *query) ask(b *plan.Block, topics []string) (*relevance.Question, *terms) {
+func (q *query) ask(ctx context.Context, b *plan.Block, topics []string) (*relevance.Question, *terms) {
 	asked := q.hash.Ask(b.Question, topics...)
+	if q.modelled() {
+		asked.Model = q.embed(ctx, b.Question)
+	}
 	t := &terms{x: graph.Features(asked.Features), known: map[graph.Relation]float64{}}
 	if w := q.Weights(namespace(q.call.Credentials)); w != nil && w.Template == q.hash.Template() {
 		t.weights = w

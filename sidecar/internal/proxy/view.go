@@ -28,7 +28,7 @@ func (v view) label(predicate string) string {
 		return l
 	}
 	if predicate == graph.ShortcutPredicate {
-		return shortcutLabel
+		return graph.ShortcutLabel
 	}
 	return predicate
 }

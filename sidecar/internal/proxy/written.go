@@ -12,6 +12,7 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/rank"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/plugin/render"
+	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
 // written ranks a block whose paths are written out: data is the engine's answer to it,
@@ -31,7 +32,7 @@ func (q *query) written(ctx context.Context, b *plan.Block, data []byte) (*rende
 		}
 	}
 	q.stages.mark("engine", q.Now())
-	c := q.score(b, w, ends)
+	c := q.score(ctx, b, w, ends)
 	results, err := q.shortcuts(ctx, b, c.retain(b, q.view))
 	if err != nil {
 		return nil, err
@@ -96,12 +97,12 @@ type metapath struct {
 }
 
 // score gives every chain its z and sorts them.
-func (q *query) score(b *plan.Block, w *render.Written, ends []*render.Element) *chains {
+func (q *query) score(ctx context.Context, b *plan.Block, w *render.Written, ends []*render.Element) *chains {
 	c := &chains{
 		all: make([]chain, len(ends)), reached: make([]reached, w.Len()),
 		metapaths: make([]metapath, 1), numbers: map[metapath]int32{}, relations: map[string]uint32{},
 	}
-	sr := q.relevanceOf(b, c, w, ends)
+	sr := q.relevanceOfChains(ctx, b, c, w, ends)
 	keys, order := make([]rank.Key, len(ends)), make([]int32, len(ends))
 	for i, end := range ends {
 		keys[i], order[i] = c.reach(end, b.Alpha, sr).sum.Key(c.terms.hops(end.Hops())), int32(i)
@@ -118,41 +119,62 @@ func (q *query) score(b *plan.Block, w *render.Written, ends []*render.Element) 
 	return c
 }
 
-// relevanceOf embeds the names on the chains and the labels of their relations, and asks the
-// block's question. Entities have the IDs of their elements.
-func (q *query) relevanceOf(b *plan.Block, c *chains, w *render.Written, ends []*render.Element) *relevance.Composed {
-	names, seen := make([][]byte, w.Len()), make([]bool, w.Len())
+// relevanceOfChains embeds the names on the chains and the labels of their relations, and asks the
+// block's question. Entities have the IDs of their elements, and so have the edges that lead to them.
+func (q *query) relevanceOfChains(ctx context.Context, b *plan.Block, c *chains, w *render.Written, ends []*render.Element) search.Relevance {
+	names, elements := make([][]byte, w.Len()), make([]*render.Element, w.Len())
 	topics := map[string]bool{}
-	var relations relevance.List
+	var read texted
 	for _, end := range ends {
-		for e := end; e != nil && !seen[e.ID]; e = e.Parent {
-			names[e.ID], seen[e.ID] = e.Name, true
+		for e := end; e != nil && elements[e.ID] == nil; e = e.Parent {
+			names[e.ID], elements[e.ID] = e.Name, e
 			if e.Parent == nil {
 				topics[string(e.Name)] = true
 				break
 			}
 			if _, known := c.relations[e.Step.Predicate]; !known {
-				c.relations[e.Step.Predicate] = uint32(len(relations))
-				relations = append(relations, q.texts.vector(q.view.label(e.Step.Predicate)))
+				c.relations[e.Step.Predicate] = uint32(len(read.relations))
+				read.labels = append(read.labels, q.view.label(e.Step.Predicate))
+				read.relations = append(read.relations, q.texts.vector(q.view.label(e.Step.Predicate)))
 			}
 		}
 	}
-	sr := relevance.NewComposed(relevance.DefaultTemplate, q.texts.vectors(names), relations)
+	read.entities = q.texts.vectors(names)
+	read.names = func() []string {
+		out := make([]string, len(names))
+		for i, name := range names {
+			out[i] = string(name)
+		}
+		return out
+	}
+	read.triplets = func() []string {
+		out := make([]string, len(elements))
+		for i, e := range elements {
+			if e == nil || e.Parent == nil {
+				continue
+			}
+			head, object := e.Parent.Name, e.Name
+			if e.Step.Inverse {
+				head, object = object, head
+			}
+			out[i] = relevance.TripletText(string(head), q.view.label(e.Step.Predicate), string(object))
+		}
+		return out
+	}
 	var asked *relevance.Question
-	asked, c.terms = q.ask(b, slices.Collect(maps.Keys(topics)))
-	sr.Ask(asked)
-	return sr
+	asked, c.terms = q.ask(ctx, b, slices.Collect(maps.Keys(topics)))
+	return q.relevanceOf(asked, read)
 }
 
 // reach scores the step that leads to an element, behind those that lead to its parent.
-func (c *chains) reach(e *render.Element, alpha float64, sr *relevance.Composed) *reached {
+func (c *chains) reach(e *render.Element, alpha float64, sr search.Relevance) *reached {
 	r := &c.reached[e.ID]
 	if r.known || e.Parent == nil {
 		return r
 	}
 	before := c.reach(e.Parent, alpha, sr)
 	r.known = true
-	r.sr = sr.Sr(uint32(e.Parent.ID), c.relations[e.Step.Predicate], uint32(e.ID), 0)
+	r.sr = sr.Sr(uint32(e.Parent.ID), c.relations[e.Step.Predicate], uint32(e.ID), uint32(e.ID))
 	r.sum = before.sum.Add(rank.P(alpha, r.sr, rank.Shifted(e.Step.Sc(), c.terms.asked(e.Step.Relation()))), e.Step.Sc())
 	r.metapath = c.number(metapath{before.metapath, e.Step.Relation()})
 	return r

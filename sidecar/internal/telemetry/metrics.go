@@ -25,6 +25,7 @@ type Metrics struct {
 	evolution evolutionMetrics
 	cache     *prometheus.CounterVec
 	aborts    prometheus.Counter
+	fallback  prometheus.Counter
 }
 
 // New makes the metrics, registered in a registry of their own together with those of the
@@ -62,6 +63,10 @@ func New(version string) *Metrics {
 		Name: "dgraph_evorag_transaction_aborts_total",
 		Help: "The sidecar's own transactions that met another's and were tried again.",
 	})
+	m.fallback = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dgraph_evorag_embedding_fallback_total",
+		Help: "Texts of ranked results that counted by their hashed words, since the embeddings model's vector is not there (yet).",
+	})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "dgraph_evorag_build_info",
 		Help:        "Always 1; the label names the version.",
@@ -71,7 +76,7 @@ func New(version string) *Metrics {
 	m.model = newModelMetrics(m.registry)
 	m.feedback = newFeedbackMetrics(m.registry)
 	m.evolution = newEvolutionMetrics(m.registry)
-	m.registry.MustRegister(m.requests, m.latency, m.stages, m.partial, m.trips, m.cache, m.aborts, build,
+	m.registry.MustRegister(m.requests, m.latency, m.stages, m.partial, m.trips, m.cache, m.aborts, m.fallback, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -96,6 +101,9 @@ func (m *Metrics) Query(roundTrips int, partial bool, cache string) {
 		m.partial.Inc()
 	}
 }
+
+// Fallback counts texts that counted by their hashed words though a model is set.
+func (m *Metrics) Fallback(texts int) { m.fallback.Add(float64(texts)) }
 
 // Aborted counts one transaction of the sidecar's own that is tried again.
 func (m *Metrics) Aborted() { m.aborts.Inc() }

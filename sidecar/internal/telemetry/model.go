@@ -18,7 +18,7 @@ func newModelMetrics(r prometheus.Registerer) modelMetrics {
 	m := modelMetrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dgraph_evorag_llm_calls_total",
-			Help: "Calls of the chat model, by purpose (answer, evaluate, judge, label) and outcome.",
+			Help: "Calls of the chat model, by purpose (answer, evaluate, judge, label) and outcome; calls of the embeddings model have the purpose embed.",
 		}, []string{"purpose", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "dgraph_evorag_llm_seconds",
@@ -30,7 +30,7 @@ func newModelMetrics(r prometheus.Registerer) modelMetrics {
 		}, []string{"purpose", "kind"}),
 		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dgraph_evorag_llm_cost_total",
-			Help: "What calls of the chat model cost, by purpose, in the currency of llm.prompt_price and llm.completion_price.",
+			Help: "What calls of the chat model cost, by purpose, in the currency of llm.prompt_price, llm.completion_price and embedding.price.",
 		}, []string{"purpose"}),
 	}
 	r.MustRegister(m.calls, m.seconds, m.tokens, m.cost)

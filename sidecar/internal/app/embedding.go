@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/embed"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/llm"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
+)
+
+// errNoEmbeddings is returned where something needs an embeddings model and none is set.
+var errNoEmbeddings = errors.New("no embeddings model is set; give --embedding-url and --embedding-model, or set embedding.base_url and embedding.model")
+
+// newVectors opens the vectors of the configured model; nil where none is set. dataDir is a private
+// engine's folder, empty where there is none; metrics may be nil.
+func newVectors(c config.Embedding, dataDir string, metrics *telemetry.Metrics, log *slog.Logger) (*embed.Vectors, error) {
+	if c.BaseURL == "" {
+		return nil, nil
+	}
+	o := llm.Options{BaseURL: c.BaseURL, Model: c.Model, APIKey: c.APIKey, Timeout: c.Timeout, Retries: c.Retries, CallsPerMinute: c.CallsPerMinute}
+	if metrics != nil {
+		o.Observe = func(call llm.Call) {
+			metrics.Model(call.Purpose, call.Outcome(), call.Took, call.Usage.PromptTokens, 0, float64(call.Usage.PromptTokens)*c.Price/1e6)
+		}
+	}
+	model := llm.NewEmbedder(o, c.Dimensions)
+	dir, err := vectorsDir(c, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := embed.OpenStore(dir, model.Name())
+	if err != nil {
+		return nil, err
+	}
+	v := embed.New(embed.Options{
+		Model: model, Store: store, Memory: int64(c.MemoryMB) << 20, Batch: c.Batch, Question: c.QuestionTime, Lazy: c.Lazy == "on",
+		Now: time.Now, Log: log,
+	})
+	if metrics != nil {
+		metrics.Watch("dgraph_evorag_embedding_vectors", "Vectors of texts held in memory.", func() float64 { n, _ := v.Status(); return float64(n) })
+		metrics.Watch("dgraph_evorag_embedding_bytes", "Memory of the vectors of texts, about.", func() float64 { _, b := v.Status(); return float64(b) })
+	}
+	return v, nil
+}
+
+func vectorsDir(c config.Embedding, dataDir string) (string, error) {
+	if c.Dir != "" {
+		return c.Dir, nil
+	}
+	if dataDir != "" {
+		return filepath.Join(dataDir, "embeddings"), nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("there is no place for vectors (%w); set embedding.dir", err)
+	}
+	return filepath.Join(cache, "dgraph-evorag", "embeddings"), nil
+}
+
+// Index embeds all texts of the cluster that cfg names: labels and names, and where
+// embedding.way is triplet those too. reading is told how many edges have been read; dataDir is
+// that of "up", where its vectors are, or empty.
+func Index(ctx context.Context, cfg config.Config, dataDir string, o embed.IndexOptions, reading func(edges int), log *slog.Logger) (embed.Report, error) {
+	o.Estimate = llm.EstimateTokens
+	vectors, err := newVectors(cfg.Embedding, dataDir, nil, log)
+	if err != nil {
+		return embed.Report{}, err
+	}
+	if vectors == nil {
+		return embed.Report{}, errNoEmbeddings
+	}
+	client, err := Dial(ctx, cfg)
+	if err != nil {
+		return embed.Report{}, err
+	}
+	defer client.Close()
+	texts, err := graphcache.Texts(ctx, client, cfg.Names, relevance.Way(cfg.Embedding.Way) == relevance.ByTriplet, reading)
+	if err != nil {
+		return embed.Report{}, err
+	}
+	return vectors.Index(ctx, texts, o)
+}
