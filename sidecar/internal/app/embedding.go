@@ -46,10 +46,15 @@ func newVectors(c config.Embedding, dataDir string, metrics *telemetry.Metrics, 
 		Now: time.Now, Log: log,
 	})
 	if metrics != nil {
-		metrics.Watch("dgraph_evorag_embedding_vectors", "Vectors of texts held in memory.", func() float64 { n, _ := v.Status(); return float64(n) })
-		metrics.Watch("dgraph_evorag_embedding_bytes", "Memory of the vectors of texts, about.", func() float64 { _, b := v.Status(); return float64(b) })
+		watchVectors(metrics, v)
 	}
 	return v, nil
+}
+
+// watchVectors shows the vectors in the metrics.
+func watchVectors(m *telemetry.Metrics, v *embed.Vectors) {
+	m.Watch("dgraph_evorag_embedding_vectors", "Vectors of texts held in memory.", func() float64 { n, _ := v.Status(); return float64(n) })
+	m.Watch("dgraph_evorag_embedding_bytes", "Memory of the vectors of texts, about.", func() float64 { _, b := v.Status(); return float64(b) })
 }
 
 func vectorsDir(c config.Embedding, dataDir string) (string, error) {

@@ -18,7 +18,8 @@ import (
 func TestEveryMetricOfTheDashboardAndTheAlertsExistsAndEachIsUsed(t *testing.T) {
 	m := telemetry.New("test")
 	watch(m, graphcache.New(graphcache.Options{Now: time.Now}))
-	watchLearning(m, config.Default(), nil, nil, nil) // nothing is read here
+	watchVectors(m, nil) // nothing is read here
+	watchLearning(m, config.Default(), nil, nil, nil)
 	names := m.Names()
 	used := map[string]bool{}
 	for _, file := range []string{"../../../docker/grafana/dashboard.json", "../../../docker/prometheus/alerts.yaml"} {
