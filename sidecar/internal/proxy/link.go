@@ -95,6 +95,9 @@ func (q *query) entities(ctx context.Context, names []string, text string, near 
 		}
 		reads[0].blocks += nameBlock("near", plan.UIDFunc(uids), names)
 	}
+	if len(reads) == 0 && slices.ContainsFunc(names, func(p string) bool { return indexed(q.view.schema.Predicates[p]) }) {
+		return nil, nil // a text without words
+	}
 	if len(reads) == 0 {
 		return nil, fmt.Errorf("%w: names can't be looked up; alter the schema to %s: string @index(exact, term) .", ErrNoNameIndex, names[0])
 	}
@@ -119,6 +122,11 @@ func nameBlock(key, root string, names []string) string {
 		fields.WriteString(" " + plan.NameKey(i) + ": <" + n + ">")
 	}
 	return "  " + key + "(func: " + root + ") { " + fields.String() + " }\n"
+}
+
+// indexed tells whether names under p can be looked up.
+func indexed(p graph.PredicateSchema) bool {
+	return slices.ContainsFunc([]string{entity.Tokenizer, "exact", "hash", "term"}, p.HasTokenizer)
 }
 
 // called are the nodes with exactly this name: one that is too long for a question, or has no
@@ -178,7 +186,7 @@ func (q *query) candidates(ctx context.Context, r *nameRead, names int, named ma
 
 // lookup finds the nodes whose name under p may occur in the text, by the best index there is: the
 // entity tokenizer knows whole names in any spelling; exact, hash and term indexes are asked for
-// the text's words in a row. Nil where there is no index.
+// the text's words in a row. Nil where there is no index, or no word.
 func lookup(p graph.PredicateSchema, names []string, text string) *nameRead {
 	block := func(i int, fn string) string {
 		return nameBlock(fmt.Sprintf("n%d", i), fmt.Sprintf("%s, first: %d", fn, candidatesPerRead), names)

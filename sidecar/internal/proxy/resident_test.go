@@ -241,8 +241,10 @@ func TestANameThatNoQuestionCanHoldIsGivenWhole(t *testing.T) {
 		require.Equal(t, name, r.Entities[0].Name)
 		require.Equal(t, []string{"Steve Jobs"}, ends(r.Results[0]))
 	}
-	_, err := c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "x", Entities: []string{long + " again"}})
-	require.ErrorIs(t, err, proxy.ErrNothingLinked)
+	for _, r := range []proxy.RetrieveRequest{{Question: "x", Entities: []string{long + " again"}}, {Question: "???"}} {
+		_, err := c.Retrieve(t.Context(), r)
+		require.ErrorIs(t, err, proxy.ErrNothingLinked)
+	}
 }
 
 func TestWhereTheGraphInMemoryWontDoTheClusterIsAsked(t *testing.T) {
