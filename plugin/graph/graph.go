@@ -29,7 +29,7 @@ func (u *UID) UnmarshalText(b []byte) error {
 func ParseUID(s string) (UID, error) {
 	v, err := strconv.ParseUint(s, 0, 64)
 	if err != nil || v == 0 {
-		return 0, fmt.Errorf("%q is not a uid; write one like 0x2a", s)
+		return 0, fmt.Errorf("%q is not a uid; write one like 0x2a", strings.Clone(s)) // or every s would be allocated
 	}
 	return UID(v), nil
 }

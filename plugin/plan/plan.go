@@ -17,6 +17,8 @@ const EntitiesFunc = "evorag.entities"
 const (
 	UIDKey     = "evorag.u"
 	OrderKey   = "evorag.o" // the value that the user orders a list by
+	ScoreKey   = "evorag.s" // the score of the edge to a child; shorter than the facet's own key, which says the predicate again
+	HiddenKey  = "evorag.h" // likewise, the flag
 	nameKey    = "evorag.n" // followed by the index into Defaults.Names
 	scoreFacet = "evorag.score"
 	hideFacet  = "evorag.hidden"
@@ -76,7 +78,7 @@ type Block struct {
 type Node struct {
 	Key      string // its key in the answer
 	Relation graph.Relation
-	Score    string          // key of the score on a child: "knows|evorag.score"
+	Score    string          // key of the score on a child: ScoreKey, or "knows|evorag.score" where the user fetches facets of that name
 	Hidden   string          // key of the flag on a child
 	Keep     map[string]bool // learned facets that the user asked for by name, by key on a child
 	Ordered  bool            // the user gave an order: it stays
@@ -149,7 +151,8 @@ func NameKey(i int) string { return nameKey + strconv.Itoa(i) }
 
 // Spliced reports whether a key of the answer was put there by a plan.
 func Spliced(key string) bool {
-	if key == UIDKey || key == OrderKey {
+	switch key {
+	case UIDKey, OrderKey, ScoreKey, HiddenKey:
 		return true
 	}
 	rest, ok := strings.CutPrefix(key, nameKey)

@@ -33,7 +33,7 @@ func build(t *testing.T, text string, vars map[string]string) (*plan.Plan, error
 func TestWhatTheEngineIsSent(t *testing.T) {
 	const (
 		marks = ` evorag.u: uid evorag.n0: <name> evorag.n1: <title> `
-		fetch = ` @facets(evorag.score, evorag.hidden) `
+		fetch = ` @facets(evorag.s: evorag.score, evorag.h: evorag.hidden) `
 	)
 	for _, c := range []struct{ name, text, want string }{
 		{
@@ -52,7 +52,7 @@ func TestWhatTheEngineIsSent(t *testing.T) {
 		{
 			"facets of the user's own share their fetch",
 			`{ q(func: uid(1)) @evorag(query: "x") { f: knows @facets(since) @facets(eq(ok, true)) { uid } } }`,
-			`{ q(func: uid(1))  {` + marks + ` f: knows @facets(since, evorag.score, evorag.hidden) @facets(eq(ok, true)) {` + marks + ` uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` f: knows @facets(since, evorag.s: evorag.score, evorag.h: evorag.hidden) @facets(eq(ok, true)) {` + marks + ` uid } } }`,
 		},
 		{
 			"all facets are all facets",
@@ -62,7 +62,7 @@ func TestWhatTheEngineIsSent(t *testing.T) {
 		{
 			"a score that the user asks for is fetched once, under the user's name",
 			`{ q(func: uid(1)) @evorag(query: "x") { knows @facets(s: evorag.score) { uid } } }`,
-			`{ q(func: uid(1))  {` + marks + ` knows @facets(s: evorag.score, evorag.hidden) {` + marks + ` uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows @facets(s: evorag.score, evorag.h: evorag.hidden) {` + marks + ` uid } } }`,
 		},
 		{
 			"paging moves behind the ranking",
@@ -112,7 +112,7 @@ func TestWhatTheEngineIsSent(t *testing.T) {
 		{
 			"an empty list of facets has no first comma",
 			`{ q(func: uid(1)) @evorag(query: "x") { knows @facets() { uid } } }`,
-			`{ q(func: uid(1))  {` + marks + ` knows @facets(evorag.score, evorag.hidden) {` + marks + ` uid } } }`,
+			`{ q(func: uid(1))  {` + marks + ` knows @facets(evorag.s: evorag.score, evorag.h: evorag.hidden) {` + marks + ` uid } } }`,
 		},
 		{
 			"a value with a body is no edge",
@@ -157,7 +157,7 @@ fragment f { title age }`, map[string]string{"$q": "who?"})
 	require.Equal(t, "who?", w.Question)
 	require.Equal(t, []any{0.25, 3, true, 20, true, true}, []any{w.Alpha, w.Paths, w.Prune, w.Instances, w.Bundle, w.Explain})
 	knows := w.Tree.Children[0]
-	require.Equal(t, []any{"knows|evorag.score", -2, true}, []any{knows.Score, knows.First, knows.HasFirst})
+	require.Equal(t, []any{plan.ScoreKey, -2, true}, []any{knows.Score, knows.First, knows.HasFirst})
 	require.Equal(t, "boss", knows.Children[0].Relation.String())
 	require.NotNil(t, knows.Any)
 
@@ -208,6 +208,7 @@ func TestWhatMakesNoSenseIsRefusedWithWhatToWrite(t *testing.T) {
 		{"@cascade on a search", `{ q(func: uid(1)) @cascade @evorag(query: "x") { name } }`, "@filter(has(...))"},
 		{"a variable defined by a search", `{ q(func: uid(1)) @evorag(query: "x") { a as age } p(func: uid(a)) { uid } }`, "define it in a block of its own"},
 		{"facets on a searched edge", `{ q(func: uid(1)) @evorag(query: "x") { name knows @facets(since) } }`, "write the path out"},
+		{"an alias that is the extension's own", `{ q(func: uid(1)) @evorag(query: "x") { knows @facets(since, evorag.h: ok) { uid } } }`, "give the facet another alias"},
 		{"two blocks of one name", `{ q(func: uid(1)) @evorag(query: "x") { uid } q(func: uid(2)) @evorag(query: "x") { uid } }`, "a name of its own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -231,7 +232,7 @@ func TestAnUpsertIsReadWithAllItsVariablesUsed(t *testing.T) {
 		{
 			"variables of blocks, fields, facets and fragments",
 			"{ a as q(func: uid(1)) @evorag(query: \"x\") { knows @facets(s as since) { f as uid } ...g } v(func: uid(a)) { n as name } }\nfragment g { m as age }\nfragment unused { u as age }",
-			"{ var(func: uid(a, s, f, m, n)) { uid }\na as q(func: uid(1))  { evorag.u: uid evorag.n0: <name> evorag.n1: <title>  knows @facets(s as since, evorag.score, evorag.hidden) " +
+			"{ var(func: uid(a, s, f, m, n)) { uid }\na as q(func: uid(1))  { evorag.u: uid evorag.n0: <name> evorag.n1: <title>  knows @facets(s as since, evorag.s: evorag.score, evorag.h: evorag.hidden) " +
 				"{ evorag.u: uid evorag.n0: <name> evorag.n1: <title>  f as uid }   m as age \n } v(func: uid(a)) { n as name } }\nfragment g { m as age }\nfragment unused { u as age }",
 		},
 	} {
@@ -244,5 +245,21 @@ func TestAnUpsertIsReadWithAllItsVariablesUsed(t *testing.T) {
 			_, err = dql.Parse(got)
 			require.NoError(t, err)
 		})
+	}
+}
+
+func TestWhereTheScoreOfAnEdgeStands(t *testing.T) {
+	for facets, want := range map[string]string{
+		"":                            plan.ScoreKey,
+		"@facets(since)":              plan.ScoreKey,
+		"@facets()":                   plan.ScoreKey,
+		"@facets(eq(ok, true))":       plan.ScoreKey,
+		"@facets":                     "k|evorag.score",
+		"@facets(evorag.score)":       "k|evorag.score",
+		"@facets(mine: evorag.score)": "mine",
+	} {
+		p, err := build(t, `{ q(func: uid(1)) @evorag(query: "x") { k: knows `+facets+` { uid } } }`, nil)
+		require.NoError(t, err, facets)
+		require.Equal(t, want, p.Blocks[0].Tree.Children[0].Score, facets)
 	}
 }

@@ -124,9 +124,13 @@ func (w *writer) isValue(name string) bool {
 
 func (w *writer) predicate(parent *Node, f *dql.Field) ([]dql.Edit, error) {
 	n := &Node{Key: key(f), Relation: graph.ParseRelation(f.Name), Keep: map[string]bool{}}
-	n.Score, n.Hidden = n.Key+"|"+scoreFacet, n.Key+"|"+hideFacet
+	n.Score, n.Hidden = ScoreKey, HiddenKey
 	parent.Children = append(parent.Children, n)
-	edits := []dql.Edit{w.facets(n, f), w.mark(n, f)}
+	facets, err := w.facets(n, f)
+	if err != nil {
+		return nil, err
+	}
+	edits := []dql.Edit{facets, w.mark(n, f)}
 	paging, err := w.paging(n, f)
 	if err != nil {
 		return nil, err
@@ -139,17 +143,21 @@ func (w *writer) predicate(parent *Node, f *dql.Field) ([]dql.Edit, error) {
 }
 
 // facets adds the learned facets to the one fetch that Dgraph allows on a predicate.
-func (w *writer) facets(n *Node, f *dql.Field) dql.Edit {
-	want := []string{scoreFacet, hideFacet}
+func (w *writer) facets(n *Node, f *dql.Field) (dql.Edit, error) {
+	want := []string{ScoreKey + ": " + scoreFacet, HiddenKey + ": " + hideFacet}
 	for _, d := range f.Directives {
 		if d.Facets == nil || d.Facets.Filter {
 			continue
 		}
 		if d.Facets.All {
-			return dql.Edit{Span: dql.Span{Start: d.Span.End, End: d.Span.End}}
+			n.Score, n.Hidden = n.Key+"|"+scoreFacet, n.Key+"|"+hideFacet
+			return dql.Edit{Span: dql.Span{Start: d.Span.End, End: d.Span.End}}, nil
 		}
 		for _, k := range d.Facets.Keys {
 			n.Ordered = n.Ordered || k.Order != ""
+			if k.Alias == ScoreKey || k.Alias == HiddenKey {
+				return dql.Edit{}, w.query.ErrorAt(d.Span.Start, "%s is a key of the ranking's own; give the facet another alias", k.Alias)
+			}
 			if !strings.HasPrefix(k.Key, "evorag.") {
 				continue
 			}
@@ -169,10 +177,10 @@ func (w *writer) facets(n *Node, f *dql.Field) dql.Edit {
 		if len(d.Facets.Keys) == 0 { // @facets()
 			text = strings.TrimPrefix(text, ", ")
 		}
-		return dql.Edit{Span: dql.Span{Start: d.Span.End - 1, End: d.Span.End - 1}, Text: text}
+		return dql.Edit{Span: dql.Span{Start: d.Span.End - 1, End: d.Span.End - 1}, Text: text}, nil
 	}
 	at := f.Body.Start - 1 // before the brace
-	return dql.Edit{Span: dql.Span{Start: at, End: at}, Text: " @facets(" + strings.TrimPrefix(list(", ", want), ", ") + ") "}
+	return dql.Edit{Span: dql.Span{Start: at, End: at}, Text: " @facets(" + strings.TrimPrefix(list(", ", want), ", ") + ") "}, nil
 }
 
 func list(sep string, words []string) string {

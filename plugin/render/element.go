@@ -131,12 +131,8 @@ func (e *Element) Line() []*Element {
 }
 
 // Close puts every list in ranked order (a list to which the user gave an order keeps it),
-// pages it, takes out what was dropped and what only the ranking needed, and returns the
-// block's array.
-func (w *Written) Close() []byte {
-	w.root.close()
-	return w.root.appendTo(make([]byte, 0, len(w.text)), w.text)
-}
+// pages it, and takes out what was dropped and what only the ranking needed.
+func (w *Written) Close() { w.root.close() }
 
 // close leaves what is to be shown of the list, in its order.
 func (l *list) close() {

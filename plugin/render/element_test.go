@@ -19,9 +19,25 @@ func knows(children ...*plan.Node) *plan.Node {
 func written(t *testing.T, text string, tree *plan.Node) *Written {
 	t.Helper()
 	tree.Key = "q"
-	w, err := OpenWritten([]byte(text), &plan.Block{Key: "q", Tree: tree, Names: []string{"name"}}, func(p string) bool { return p == "knows" })
+	v, err := ParseAnswer([]byte(`{"p":[1],"q":`+text+`,"r":2}`), only("q", tree), func(p string) bool { return p == "knows" })
 	require.NoError(t, err)
-	return w
+	require.Equal(t, "[1] 2", string(v.Get("p").Raw)+" "+string(v.Get("r").Raw))
+	return v.Get("q").Written()
+}
+
+// only is the one written block of an answer.
+func only(key string, tree *plan.Node) func(string) *plan.Block {
+	return func(k string) *plan.Block {
+		if k != key {
+			return nil
+		}
+		return &plan.Block{Key: key, Tree: tree, Names: []string{"name"}}
+	}
+}
+
+func closed(w *Written) string {
+	w.Close()
+	return string((&Value{written: w}).AppendTo(nil))
 }
 
 const three = `[{"evorag.u":"0x1","name":"Eva","knows":[` +
@@ -44,7 +60,7 @@ func TestListsComeBackInRankOrderWithoutTheMarks(t *testing.T) {
 	ends := w.Chains()
 	ends[1].Order = 0
 	ends[0].Order = 1
-	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Ann"},{"name":"Bob","knows|since":2006}]}]`, string(w.Close()))
+	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Ann"},{"name":"Bob","knows|since":2006}]}]`, closed(w))
 }
 
 func TestPagingComesAfterTheRanking(t *testing.T) {
@@ -64,7 +80,7 @@ func TestPagingComesAfterTheRanking(t *testing.T) {
 			n.HasFirst, n.First, n.Offset, n.Ordered = c.node.HasFirst, c.node.First, c.node.Offset, c.node.Ordered
 			w := written(t, three, &plan.Node{Children: []*plan.Node{n}})
 			w.Chains()[1].Order = 0
-			require.Equal(t, `[{"name":"Eva","knows":`+c.want+`}]`, string(w.Close()))
+			require.Equal(t, `[{"name":"Eva","knows":`+c.want+`}]`, closed(w))
 		})
 	}
 }
@@ -74,14 +90,14 @@ func TestWhatDgraphWouldNotShowIsNotShown(t *testing.T) {
 		&plan.Node{Children: []*plan.Node{knows()}})
 	require.Len(t, w.Roots, 1, "a root of which the user's fields say nothing")
 	require.Len(t, w.Chains(), 1)
-	require.Equal(t, `[{"knows":[{"count":2},{"age":9007199254740993}]}]`, string(w.Close()))
+	require.Equal(t, `[{"knows":[{"count":2},{"age":9007199254740993}]}]`, closed(w))
 }
 
 func TestAListThatIsPrunedAwayTakesItsOwnerWithIt(t *testing.T) {
 	w := written(t, `[{"evorag.u":"0x1","name":"Eva","knows":[{"evorag.u":"0x2","knows":[{"evorag.u":"0x3","name":"Ann"}]}]}]`,
 		&plan.Node{Children: []*plan.Node{knows(knows())}})
 	w.Chains()[0].Drop = true
-	require.Equal(t, `[{"name":"Eva"}]`, string(w.Close()))
+	require.Equal(t, `[{"name":"Eva"}]`, closed(w))
 }
 
 func TestAChainNeverComesBackToItsOwnNodes(t *testing.T) {
@@ -99,14 +115,14 @@ func TestExpandFollowsWhatTheSchemaCallsAnEdge(t *testing.T) {
 	ends := w.Chains()
 	require.Len(t, ends, 1)
 	require.Equal(t, 7.0, ends[0].Step.Score)
-	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Bob","knows|since":1}],"address":[{"city":"x"}]}]`, string(w.Close()))
+	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Bob","knows|since":1}],"address":[{"city":"x"}]}]`, closed(w))
 }
 
 func TestALearnedFacetThatTheUserAskedForStays(t *testing.T) {
 	n := knows()
 	n.Keep["knows|evorag.score"] = true
 	w := written(t, three, &plan.Node{Children: []*plan.Node{n}})
-	require.Contains(t, string(w.Close()), `{"name":"Ann","knows|evorag.score":150.5}`)
+	require.Contains(t, closed(w), `{"name":"Ann","knows|evorag.score":150.5}`)
 }
 
 func TestAnOrderByAValueVariableIsMadeHere(t *testing.T) {
@@ -120,6 +136,6 @@ func TestAnOrderByAValueVariableIsMadeHere(t *testing.T) {
 		n := knows()
 		n.Ordered, n.ByValue, n.HasFirst, n.First = true, order, true, 2
 		w := written(t, text, &plan.Node{Children: []*plan.Node{n}})
-		require.Equal(t, `[{"name":"Eva","knows":`+want+`}]`, string(w.Close()))
+		require.Equal(t, `[{"name":"Eva","knows":`+want+`}]`, closed(w))
 	}
 }

@@ -12,24 +12,43 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 )
 
-// OpenWritten reads a written block's answer (the bytes of the array under the block's key)
-// along the block's tree, in one pass. Edges that were suppressed are left out at once unless
-// the block shows them, and so are nodes of which the user's own fields say nothing, as Dgraph
-// would. The answer's bytes must not change afterwards.
-func OpenWritten(data []byte, b *plan.Block, isEdge func(predicate string) bool) (*Written, error) {
+// ParseAnswer opens the object under "data" but none of its members' values, except that those
+// under the keys of written blocks are read along the block's tree, in the same pass: see
+// Value.Written. Edges that were suppressed are left out at once unless the block shows them,
+// and so are nodes of which the user's own fields say nothing, as Dgraph would. The text's bytes
+// must not change afterwards.
+func ParseAnswer(text []byte, written func(key string) *plan.Block, isEdge func(predicate string) bool) (*Value, error) {
+	p := parser{scanner: scanner{text: text}, keys: map[string]string{}}
+	v := p.new(Value{kind: '{'})
+	p.take('{')
+	for p.more('}', len(v.Members) == 0) {
+		raw := p.key().of(text)
+		m := Member{Key: p.decoded(raw), raw: raw}
+		if b := written(m.Key); b == nil {
+			m.Value = p.value(0)
+		} else {
+			w, err := openWritten(&p.scanner, b, isEdge)
+			if err != nil {
+				return nil, err
+			}
+			m.Value = p.new(Value{written: w})
+		}
+		v.Members = append(v.Members, m)
+	}
+	return v, p.end()
+}
+
+// openWritten reads the array that comes next.
+func openWritten(s *scanner, b *plan.Block, isEdge func(predicate string) bool) (*Written, error) {
 	o := openers.Get().(*opener)
-	o.scanner, o.block, o.isEdge, o.shapes = scanner{text: data}, b, isEdge, map[*plan.Node]*shape{}
-	w := &Written{text: data, root: list{node: b.Tree}, opener: o}
+	o.scanner, o.block, o.isEdge, o.shapes = *s, b, isEdge, map[*plan.Node]*shape{}
+	w := &Written{text: s.text, root: list{node: b.Tree}, opener: o}
 	if o.next() != '[' {
 		w.Release()
 		return nil, fmt.Errorf("%w: block %s is not an array", ErrJSON, b.Key)
 	}
 	o.list(&w.root, o.shape(b.Tree), nil)
-	if o.next() != 0 || o.at < len(data) || o.fault {
-		w.Release()
-		return nil, fmt.Errorf("%w: block %s", ErrJSON, b.Key)
-	}
-	w.Roots, w.size = w.root.items, o.opened
+	w.Roots, w.size, *s = w.root.items, o.opened, o.scanner
 	return w, nil
 }
 

@@ -57,6 +57,14 @@ func (s *scanner) more(closing byte, first bool) bool {
 	return !s.fault
 }
 
+// end tells what was wrong with the text, of which nothing must be left.
+func (s *scanner) end() error {
+	if s.next() != 0 || s.at < len(s.text) || s.fault {
+		return ErrJSON
+	}
+	return nil
+}
+
 // str reads a string, quotes included.
 func (s *scanner) str() span {
 	if s.next() != '"' {

@@ -40,14 +40,25 @@ func FuzzReading(f *testing.F) {
 			require.Equal(t, want.String(), string(v.AppendTo(nil)))
 		}
 		tree := &plan.Node{Children: []*plan.Node{knows(knows())}, Any: &plan.Node{}}
-		w, openErr := OpenWritten(text, &plan.Block{Key: "q", Tree: tree, Names: []string{"name"}}, func(p string) bool { return p != "name" })
+		whole := append(append([]byte(`{"q":`), text...), '}')
+		opened, openErr := ParseAnswer(whole, only("q", tree), func(p string) bool { return p != "name" })
 		if openErr == nil {
+			_, err := Parse(whole)
 			require.NoError(t, err)
-			w.Chains()
-			if out := w.Close(); json.Valid(text) {
+			for _, m := range opened.Members {
+				if w := m.Value.Written(); w != nil {
+					w.Chains()
+					w.Close()
+				}
+			}
+			if out := opened.AppendTo(nil); json.Valid(text) {
 				require.True(t, json.Valid(out), "%s", out)
 			}
-			w.Release()
+			for _, m := range opened.Members {
+				if w := m.Value.Written(); w != nil {
+					w.Release()
+				}
+			}
 		} else if err == nil {
 			require.False(t, v.IsArray())
 		}

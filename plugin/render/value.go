@@ -14,6 +14,7 @@ type Value struct {
 	Members []Member // of an object
 	Items   []*Value // of an array
 	kind    byte     // '{', '[' or 0
+	written *Written // in place of all others; see Written
 }
 
 // Member is one "key": value of an object, in the engine's order.
@@ -40,6 +41,10 @@ func Object() *Value { return &Value{kind: '{'} }
 
 // Array makes an array of the items.
 func Array(items ...*Value) *Value { return &Value{kind: '[', Items: items} }
+
+// Written is the opened answer of a written block, nil in other values. The value is written
+// as that stands then, after Close and before Release.
+func (v *Value) Written() *Written { return v.written }
 
 // IsObject tells an object from other values; IsArray an array.
 func (v *Value) IsObject() bool { return v != nil && v.kind == '{' }
@@ -73,6 +78,9 @@ func (v *Value) Text() (string, bool) {
 
 // AppendTo writes the value.
 func (v *Value) AppendTo(b []byte) []byte {
+	if v.written != nil {
+		return v.written.root.appendTo(b, v.written.text)
+	}
 	switch v.kind {
 	case '{':
 		b = append(b, '{')
@@ -113,10 +121,7 @@ func ParseMembers(text []byte) (*Value, error) {
 func parse(text []byte, depth int) (*Value, error) {
 	p := parser{scanner: scanner{text: text}, keys: map[string]string{}}
 	v := p.value(depth)
-	if p.next() != 0 || p.at < len(text) || p.fault {
-		return nil, ErrJSON
-	}
-	return v, nil
+	return v, p.end()
 }
 
 // parser opens what a scanner goes through.

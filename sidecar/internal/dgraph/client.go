@@ -65,7 +65,7 @@ func Dial(opts Options) (*Client, error) {
 	}
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage), grpc.ForceCodecV2(newCodec())),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2 * window),
 		experimental.WithBufferPool(buffers),
 	}, opts.Dial...)

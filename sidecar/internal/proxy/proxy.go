@@ -199,16 +199,17 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	q.open(answer)
 	q.stages.mark("engine", p.Now())
 
-	data, err := render.ParseMembers(answer.JSON)
+	data, err := q.parse(answer.JSON)
 	if err != nil {
 		return nil, err
 	}
+	defer release(data)
 	for _, b := range q.plan.Blocks {
 		for i, m := range data.Members {
 			if m.Key != b.Key {
 				continue
 			}
-			if data.Members[i].Value, err = q.rank(ctx, b, m.Value.Raw); err != nil {
+			if data.Members[i].Value, err = q.rank(ctx, b, m.Value); err != nil {
 				return nil, err
 			}
 		}
@@ -274,11 +275,20 @@ func (q *query) open(first graph.Answer) {
 	}
 }
 
-func (q *query) rank(ctx context.Context, b *plan.Block, data []byte) (*render.Value, error) {
-	if b.Form == plan.Written {
-		return q.written(ctx, b, data)
+func (q *query) rank(ctx context.Context, b *plan.Block, data *render.Value) (*render.Value, error) {
+	if w := data.Written(); w != nil {
+		return data, q.written(ctx, b, w)
 	}
-	return q.searched(ctx, b, data)
+	return q.searched(ctx, b, data.Raw)
+}
+
+// release gives the room of the written blocks back, once the answer is written.
+func release(data *render.Value) {
+	for _, m := range data.Members {
+		if w := m.Value.Written(); w != nil {
+			w.Release()
+		}
+	}
 }
 
 // retrieval numbers the results of all blocks and gives each its share p, equation (4).

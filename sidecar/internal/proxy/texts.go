@@ -29,9 +29,9 @@ func (t *texts) vector(text string) relevance.Packed {
 	return v
 }
 
-// vectors gives the vectors of many texts, in their order.
-func (t *texts) vectors(texts [][]byte) relevance.List {
-	list := make(relevance.List, len(texts))
+// vectors gives the vectors of many texts, in their order and in the room of list.
+func (t *texts) vectors(list relevance.List, texts [][]byte) relevance.List {
+	list = room(list, len(texts))
 	var unknown []int
 	t.mu.RLock()
 	for i, text := range texts {

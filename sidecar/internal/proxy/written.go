@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
@@ -15,32 +16,39 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
-// written ranks a block whose paths are written out: data is the engine's answer to it,
-// which holds every candidate.
-func (q *query) written(ctx context.Context, b *plan.Block, data []byte) (*render.Value, error) {
-	w, err := render.OpenWritten(data, b, func(predicate string) bool {
-		return q.view.schema.Predicates[predicate].Type == "uid"
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer w.Release()
+// parse opens the engine's answer.
+func (q *query) parse(data []byte) (*render.Value, error) {
+	return render.ParseAnswer(data, func(key string) *plan.Block {
+		i := slices.IndexFunc(q.plan.Blocks, func(b *plan.Block) bool { return b.Key == key && b.Form == plan.Written })
+		if i < 0 {
+			return nil
+		}
+		return q.plan.Blocks[i]
+	}, func(predicate string) bool { return q.view.schema.Predicates[predicate].Type == "uid" })
+}
+
+// written ranks a block whose paths are written out: w is the engine's answer to it, which
+// holds every candidate.
+func (q *query) written(ctx context.Context, b *plan.Block, w *render.Written) error {
 	ends := w.Chains()
 	if b.Apart {
 		if err := q.nameChains(ctx, b, ends); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	q.stages.mark("engine", q.Now())
-	c := q.score(ctx, b, w, ends)
+	c := newChains(len(ends), w.Len())
+	defer c.release()
+	q.score(ctx, b, c, ends)
 	results, err := q.shortcuts(ctx, b, c.retain(b, q.view))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	q.results = append(q.results, results...)
 	c.arrange(w, b)
+	w.Close()
 	q.stages.mark("search", q.Now())
-	return render.Raw(w.Close()), nil
+	return nil
 }
 
 // nameChains reads the names that could not be spliced into the block.
@@ -64,7 +72,7 @@ func (q *query) nameChains(ctx context.Context, b *plan.Block, ends []*render.El
 	return nil
 }
 
-// chains are the candidates of a written block.
+// chains are the candidates of a written block. They are many, so their room is used again.
 type chains struct {
 	all       []chain    // best first
 	reached   []reached  // by the ID of the element
@@ -72,6 +80,12 @@ type chains struct {
 	numbers   map[metapath]int32
 	relations map[string]uint32 // numbers of the predicates
 	terms     *terms
+
+	unsorted []chain // all, as the engine gave them
+	order    []int32 // places in unsorted, best first
+	names    [][]byte
+	entities relevance.List // by the ID of the element
+	picked   []int
 }
 
 // chain is one candidate, which ends at an element.
@@ -81,9 +95,18 @@ type chain struct {
 	kept bool
 }
 
+func (c *chain) root() *render.Element {
+	root := c.end
+	for root.Parent != nil {
+		root = root.Parent
+	}
+	return root
+}
+
 // reached is the way from the root to an element. Chains share their beginnings, so each step
 // is scored once.
 type reached struct {
+	element  *render.Element // nil: not on a chain
 	known    bool
 	metapath int32
 	sr       float64 // of the last step
@@ -96,38 +119,67 @@ type metapath struct {
 	last   graph.Relation
 }
 
+var chainsPool = sync.Pool{New: func() any { return new(chains) }}
+
+// newChains gives room for candidates that end at some of the elements of an answer.
+func newChains(ends, elements int) *chains {
+	c := chainsPool.Get().(*chains)
+	c.all, c.unsorted, c.order = room(c.all, ends), room(c.unsorted, ends), room(c.order, ends)
+	c.reached, c.names = room(c.reached, elements), room(c.names, elements)
+	c.metapaths, c.numbers, c.relations = append(c.metapaths[:0], metapath{}), map[metapath]int32{}, map[string]uint32{}
+	return c
+}
+
+// room is n zeros, in the room of s if there is enough.
+func room[T any](s []T, n int) []T {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
+}
+
+// chainsKept is how many candidates may be kept room for; that of an uncommonly large answer
+// is left to the collector.
+const chainsKept = 1 << 15
+
+// release gives the room back, for other answers.
+func (c *chains) release() {
+	if len(c.reached) > chainsKept {
+		return
+	}
+	clear(c.all) // they hold the answer
+	clear(c.unsorted)
+	clear(c.names)
+	clear(c.reached)
+	c.terms = nil
+	chainsPool.Put(c)
+}
+
 // score gives every chain its z and sorts them.
-func (q *query) score(ctx context.Context, b *plan.Block, w *render.Written, ends []*render.Element) *chains {
-	c := &chains{
-		all: make([]chain, len(ends)), reached: make([]reached, w.Len()),
-		metapaths: make([]metapath, 1), numbers: map[metapath]int32{}, relations: map[string]uint32{},
-	}
-	sr := q.relevanceOfChains(ctx, b, c, w, ends)
-	keys, order := make([]rank.Key, len(ends)), make([]int32, len(ends))
+func (q *query) score(ctx context.Context, b *plan.Block, c *chains, ends []*render.Element) {
+	sr := q.relevanceOfChains(ctx, b, c, ends)
 	for i, end := range ends {
-		keys[i], order[i] = c.reach(end, b.Alpha, sr).sum.Key(c.terms.hops(end.Hops())), int32(i)
+		c.unsorted[i] = chain{end: end, key: c.reach(end, b.Alpha, sr).sum.Key(c.terms.hops(end.Hops()))}
+		c.order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(x, y int32) int {
-		if c := rank.Compare(keys[x], keys[y]); c != 0 {
-			return c
+	slices.SortFunc(c.order, func(x, y int32) int {
+		if d := rank.Compare(c.unsorted[x].key, c.unsorted[y].key); d != 0 {
+			return d
 		}
 		return cmp.Or(compareLines(ends[x], ends[y]), cmp.Compare(x, y))
 	})
-	for place, i := range order {
-		c.all[place] = chain{end: ends[i], key: keys[i]}
+	for place, i := range c.order {
+		c.all[place] = c.unsorted[i]
 	}
-	return c
 }
 
 // relevanceOfChains embeds the names on the chains and the labels of their relations, and asks the
 // block's question. Entities have the IDs of their elements, and so have the edges that lead to them.
-func (q *query) relevanceOfChains(ctx context.Context, b *plan.Block, c *chains, w *render.Written, ends []*render.Element) search.Relevance {
-	names, elements := make([][]byte, w.Len()), make([]*render.Element, w.Len())
+func (q *query) relevanceOfChains(ctx context.Context, b *plan.Block, c *chains, ends []*render.Element) search.Relevance {
 	topics := map[string]bool{}
 	var read texted
 	for _, end := range ends {
-		for e := end; e != nil && elements[e.ID] == nil; e = e.Parent {
-			names[e.ID], elements[e.ID] = e.Name, e
+		for e := end; e != nil && c.reached[e.ID].element == nil; e = e.Parent {
+			c.names[e.ID], c.reached[e.ID].element = e.Name, e
 			if e.Parent == nil {
 				topics[string(e.Name)] = true
 				break
@@ -139,17 +191,19 @@ func (q *query) relevanceOfChains(ctx context.Context, b *plan.Block, c *chains,
 			}
 		}
 	}
-	read.entities = q.texts.vectors(names)
+	c.entities = q.texts.vectors(c.entities, c.names)
+	read.entities = c.entities
 	read.names = func() []string {
-		out := make([]string, len(names))
-		for i, name := range names {
+		out := make([]string, len(c.names))
+		for i, name := range c.names {
 			out[i] = string(name)
 		}
 		return out
 	}
 	read.triplets = func() []string {
-		out := make([]string, len(elements))
-		for i, e := range elements {
+		out := make([]string, len(c.reached))
+		for i, r := range c.reached {
+			e := r.element
 			if e == nil || e.Parent == nil {
 				continue
 			}
@@ -236,18 +290,23 @@ func (c *chains) retain(b *plan.Block, v view) []graph.Result {
 		group, instances = func(i int) int { return i }, 1
 	}
 	places := map[*render.Element]int{} // of a root among those in rank order
-	var roots [][]int
+	var counts []int
 	for i := range c.all {
-		root := c.all[i].end
-		for root.Parent != nil {
-			root = root.Parent
-		}
+		root := c.all[i].root()
 		place, known := places[root]
 		if !known {
-			place = len(roots)
-			places[root] = place
-			roots = append(roots, nil)
+			place = len(counts)
+			places[root], counts = place, append(counts, 0)
 		}
+		counts[place]++
+	}
+	c.picked = room(c.picked, len(c.all))
+	roots, rest := make([][]int, len(counts)), c.picked
+	for place, n := range counts {
+		roots[place], rest = rest[:0:n], rest[n:]
+	}
+	for i := range c.all {
+		place := places[c.all[i].root()]
 		roots[place] = append(roots[place], i)
 	}
 	var results []graph.Result

@@ -32,12 +32,12 @@ func BenchmarkWrittenOutOwn(b *testing.B) {
 		if i > 0 {
 			data.WriteByte(',')
 		}
-		fmt.Fprintf(&data, `{"evorag.u":"0x%x","name":"film number %d","makes|evorag.score":%d.5,"stars":[`, 100+i, i, 90+i)
+		fmt.Fprintf(&data, `{"evorag.u":"0x%x","name":"film number %d","evorag.s":%d.5,"stars":[`, 100+i, i, 90+i)
 		for j := range 100 {
 			if j > 0 {
 				data.WriteByte(',')
 			}
-			fmt.Fprintf(&data, `{"evorag.u":"0x%x","name":"actor %d of %d","stars|evorag.score":%d}`, 1000+100*i+j, j, i, 50+j)
+			fmt.Fprintf(&data, `{"evorag.u":"0x%x","name":"actor %d of %d","evorag.s":%d}`, 1000+100*i+j, j, i, 50+j)
 		}
 		data.WriteString("]}")
 	}
