@@ -34,6 +34,7 @@ type memory struct {
 	*Service
 	queue chan *graph.Retrieval
 	hurry chan struct{} // somebody asks for one that isn't stored yet
+	room  []byte        // that of the last write, for the next
 
 	mu      sync.Mutex
 	recent  map[string]*shown
@@ -187,13 +188,14 @@ func (m *memory) soon(ctx context.Context, ids map[string]bool) {
 }
 
 func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
-	var nquads []byte
+	nquads := m.room[:0]
 	for i, r := range group {
 		var err error
 		if nquads, err = m.appendRetrieval(nquads, fmt.Sprintf("_:r%d", i), r); err != nil {
 			m.Log.Error("a retrieval can't be written as JSON", "retrieval", r.ID, "error", err)
 		}
 	}
+	m.room = nquads
 	var uids map[string]graph.UID
 	err := m.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) (err error) {
 		uids, err = tx.Set(ctx, nquads)
@@ -237,8 +239,8 @@ func (m *memory) appendRetrieval(b []byte, subject string, r *graph.Retrieval) (
 	b = fmt.Appendf(b, `%[1]s <dgraph.type> "evorag.Retrieval" .
 %[1]s <evorag.retrieval.id> %[2]s .
 %[1]s <evorag.retrieval.time> "%[3]s" .
-%[1]s <evorag.retrieval.body> %[4]s .
-`, subject, graph.Quote(r.ID), at.UTC().Format(time.RFC3339Nano), graph.Quote(string(body)))
+%[1]s <evorag.retrieval.body> `, subject, graph.Quote(r.ID), at.UTC().Format(time.RFC3339Nano))
+	b = append(graph.AppendQuote(b, string(body)), " .\n"...)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known := m.recent[r.ID]; known != nil && known.response != "" {
