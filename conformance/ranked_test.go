@@ -66,16 +66,34 @@ func TestARankedBlockShowsWhatThePlainOneShows(t *testing.T) {
 }
 
 // rankedAnswer asks over HTTP and gRPC and gives the data; place is true where the query was
-// refused with one.
+// refused with one. Where Dgraph itself leaves an answer to chance, as with the shortest of paths
+// of one length, gRPC may give what HTTP has given before.
 func rankedAnswer(s side, text string, vars map[string]string) (got json.RawMessage, place bool, err error) {
+	given := map[string]bool{}
+	for range 8 {
+		var same []byte
+		if got, same, place, err = bothAnswers(s, text, vars); err != nil || place {
+			return nil, place, err
+		}
+		given[string(sorted(got))] = true
+		if given[string(sorted(same))] {
+			return got, false, nil
+		}
+		err = fmt.Errorf("HTTP gives %s, gRPC gives %s", clip(string(got)), clip(string(same)))
+	}
+	return nil, false, err
+}
+
+// bothAnswers are the data over HTTP and over gRPC.
+func bothAnswers(s side, text string, vars map[string]string) (overHTTP, overGRPC json.RawMessage, place bool, err error) {
 	body, _ := json.Marshal(map[string]any{"query": text, "variables": vars}) // strings only
 	raw, err := post("/query", asJSON, string(body)).raw(s)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	head, answer, _ := strings.Cut(raw, "\n\n")
 	if !strings.HasPrefix(head, "200") {
-		return nil, false, errors.New(clip(raw))
+		return nil, nil, false, errors.New(clip(raw))
 	}
 	var a struct {
 		Data   json.RawMessage
@@ -85,28 +103,25 @@ func rankedAnswer(s side, text string, vars map[string]string) (got json.RawMess
 		}
 	}
 	if err := json.Unmarshal([]byte(answer), &a); err != nil {
-		return nil, false, fmt.Errorf("%w: %s", err, clip(answer))
+		return nil, nil, false, fmt.Errorf("%w: %s", err, clip(answer))
 	}
 	out, note, err := query(&api.Request{Query: text, Vars: vars}).raw(s)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	if len(a.Errors) > 0 {
 		if strings.HasPrefix(note, "OK") {
-			return nil, false, fmt.Errorf("an error over HTTP, none over gRPC: %s", clip(answer))
+			return nil, nil, false, fmt.Errorf("an error over HTTP, none over gRPC: %s", clip(answer))
 		}
 		if len(a.Errors[0].Locations) > 0 {
-			return nil, true, nil
+			return nil, nil, true, nil
 		}
-		return nil, false, fmt.Errorf("an error without a place: %s", a.Errors[0].Message)
+		return nil, nil, false, fmt.Errorf("an error without a place: %s", a.Errors[0].Message)
 	}
 	if !strings.HasPrefix(note, "OK") {
-		return nil, false, fmt.Errorf("an error over gRPC, none over HTTP: %s", note)
+		return nil, nil, false, fmt.Errorf("an error over gRPC, none over HTTP: %s", note)
 	}
-	if same := out.(*api.Response).Json; !bytes.Equal(sorted(same), sorted(a.Data)) {
-		return nil, false, fmt.Errorf("HTTP gives %s, gRPC gives %s", clip(string(a.Data)), clip(string(same)))
-	}
-	return a.Data, false, nil
+	return a.Data, out.(*api.Response).Json, false, nil
 }
 
 // showsTheSame tells whether a text's ranked blocks are written out and have no pages of their own.

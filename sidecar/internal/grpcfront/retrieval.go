@@ -3,6 +3,7 @@ package grpcfront
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -42,6 +43,9 @@ func header(caller metadata.MD, r *graph.Retrieval, body []byte) (metadata.MD, e
 
 // ascii is JSON with everything beyond printable ASCII escaped, as metadata must be.
 func ascii(b []byte) string {
+	if !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x7f }) {
+		return string(b)
+	}
 	var out strings.Builder
 	out.Grow(len(b))
 	for _, r := range string(b) {

@@ -82,10 +82,16 @@ type chains struct {
 	terms     *terms
 
 	unsorted []chain // all, as the engine gave them
-	order    []int32 // places in unsorted, best first
+	order    []sortKey
 	names    [][]byte
 	entities relevance.List // by the ID of the element
 	picked   []int
+}
+
+// sortKey is what nearly all chains are ordered by, and the place in unsorted.
+type sortKey struct {
+	z  float64
+	at int32
 }
 
 // chain is one candidate, which ends at an element.
@@ -111,6 +117,7 @@ type reached struct {
 	metapath int32
 	sr       float64 // of the last step
 	sum      rank.Sum
+	place    int // of a root, from 1: how many roots have a better chain, and one; 0: not known
 }
 
 // metapath is a sequence of relations: another one, and one more. The first is the empty one.
@@ -159,16 +166,22 @@ func (q *query) score(ctx context.Context, b *plan.Block, c *chains, ends []*ren
 	sr := q.relevanceOfChains(ctx, b, c, ends)
 	for i, end := range ends {
 		c.unsorted[i] = chain{end: end, key: c.reach(end, b.Alpha, sr).sum.Key(c.terms.hops(end.Hops()))}
-		c.order[i] = int32(i)
+		c.order[i] = sortKey{c.unsorted[i].key.Z, int32(i)}
 	}
-	slices.SortFunc(c.order, func(x, y int32) int {
-		if d := rank.Compare(c.unsorted[x].key, c.unsorted[y].key); d != 0 {
+	slices.SortFunc(c.order, func(x, y sortKey) int {
+		if x.z > y.z {
+			return -1
+		}
+		if x.z < y.z {
+			return 1
+		}
+		if d := rank.Compare(c.unsorted[x.at].key, c.unsorted[y.at].key); d != 0 {
 			return d
 		}
-		return cmp.Or(compareLines(ends[x], ends[y]), cmp.Compare(x, y))
+		return cmp.Or(compareLines(ends[x.at], ends[y.at]), cmp.Compare(x.at, y.at))
 	})
-	for place, i := range c.order {
-		c.all[place] = c.unsorted[i]
+	for place, k := range c.order {
+		c.all[place] = c.unsorted[k.at]
 	}
 }
 
@@ -289,16 +302,14 @@ func (c *chains) retain(b *plan.Block, v view) []graph.Result {
 	if !b.Bundle {
 		group, instances = func(i int) int { return i }, 1
 	}
-	places := map[*render.Element]int{} // of a root among those in rank order
-	var counts []int
+	var counts []int // by the place of the root among those in rank order
 	for i := range c.all {
-		root := c.all[i].root()
-		place, known := places[root]
-		if !known {
-			place = len(counts)
-			places[root], counts = place, append(counts, 0)
+		root := &c.reached[c.all[i].root().ID]
+		if root.place == 0 {
+			counts = append(counts, 0)
+			root.place = len(counts)
 		}
-		counts[place]++
+		counts[root.place-1]++
 	}
 	c.picked = room(c.picked, len(c.all))
 	roots, rest := make([][]int, len(counts)), c.picked
@@ -306,7 +317,7 @@ func (c *chains) retain(b *plan.Block, v view) []graph.Result {
 		roots[place], rest = rest[:0:n], rest[n:]
 	}
 	for i := range c.all {
-		place := places[c.all[i].root()]
+		place := c.reached[c.all[i].root().ID].place - 1
 		roots[place] = append(roots[place], i)
 	}
 	var results []graph.Result
