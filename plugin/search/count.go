@@ -6,6 +6,7 @@ import "slices"
 // tells that the budget ended the walk, n being what it had seen.
 func (s *search) count(metapath []Rel) (n int, atLeast bool) {
 	c := counter{search: s, metapath: metapath, left: s.budget.Count}
+	c.local, _ = s.scorer.(LocalScorer)
 	c.nodes[0] = s.q.Start
 	c.from(0)
 	return c.n, c.left < 0
@@ -14,6 +15,7 @@ func (s *search) count(metapath []Rel) (n int, atLeast bool) {
 type counter struct {
 	*search
 	metapath []Rel
+	local    LocalScorer       // nil: the scorer is none
 	nodes    [MaxHops + 1]Node // of the path walked at the moment
 	n, left  int
 }
@@ -30,6 +32,7 @@ func (c *counter) from(depth int) {
 		}
 		c.nodes[depth+1] = step.To
 		switch {
+		case depth+1 < len(c.metapath) && c.local != nil && c.local.Relations(step.To)&BucketOf(c.metapath[depth+1]) == 0: // it ends there
 		case depth+1 < len(c.metapath):
 			c.from(depth + 1)
 		case c.complete(depth + 1):

@@ -134,15 +134,16 @@ func (b *builder) done(asOf time.Time) *Graph {
 		raise(g.maxSc, search.Rel(2*e.predicate), e.score)
 	}
 	g.pages = make([]*[nodesPerPage]node, (g.nodes+nodesPerPage-1)/nodesPerPage)
+	g.meets = make([]*[nodesPerPage]meeting, len(g.pages))
 	for i := range g.pages {
-		g.pages[i] = new([nodesPerPage]node)
+		g.pages[i], g.meets[i] = new([nodesPerPage]node), new([nodesPerPage]meeting)
 	}
 	table := &relevance.Table{}
 	rows := b.rows()
 	for i, u := range b.uids {
 		n := g.at(search.Node(i))
 		*n = node{uid: u, name: b.called[i], steps: rows[i]}
-		g.meet(n)
+		g.meets[i/nodesPerPage][i%nodesPerPage] = g.meeting(n.steps)
 		table.Set(uint32(i), b.hash.Embed(b.called[i]))
 	}
 	g.bytes += 2 * int64(len(b.edges)) * stepBytes

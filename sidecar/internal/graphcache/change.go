@@ -80,6 +80,7 @@ type editor struct {
 	grow      bool        // new nodes may come
 	first     search.Node // of those that come
 	ownPages  map[int]bool
+	ownMeets  map[int]bool
 	ownScores map[int]bool
 	ownMaxSc  bool
 	added     map[search.Node][]search.Step
@@ -89,10 +90,10 @@ type editor struct {
 
 func edit(g *Graph, grow bool) *editor {
 	e := &editor{
-		Graph: *g, grow: grow, first: search.Node(g.nodes), ownPages: map[int]bool{}, ownScores: map[int]bool{},
+		Graph: *g, grow: grow, first: search.Node(g.nodes), ownPages: map[int]bool{}, ownMeets: map[int]bool{}, ownScores: map[int]bool{},
 		added: map[search.Node][]search.Step{}, removed: map[search.Node][]search.Step{}, called: map[uint32]string{},
 	}
-	e.pages, e.scores = slices.Clone(g.pages), slices.Clone(g.scores)
+	e.pages, e.meets, e.scores = slices.Clone(g.pages), slices.Clone(g.meets), slices.Clone(g.scores)
 	return e
 }
 
@@ -145,8 +146,8 @@ func (e *editor) node(u graph.UID, wanted bool) (search.Node, bool) {
 	id := search.Node(e.nodes)
 	e.nodes++
 	if int(id)/nodesPerPage == len(e.pages) {
-		e.pages = append(e.pages, new([nodesPerPage]node))
-		e.ownPages[len(e.pages)-1] = true
+		e.pages, e.meets = append(e.pages, new([nodesPerPage]node)), append(e.meets, new([nodesPerPage]meeting))
+		e.ownPages[len(e.pages)-1], e.ownMeets[len(e.pages)-1] = true, true
 	}
 	e.own(id).uid = u
 	e.ids.set(u, id)
@@ -162,6 +163,17 @@ func (e *editor) own(n search.Node) *node {
 		e.pages[p] = &page
 	}
 	return e.at(n)
+}
+
+// met is what meets at a node, on a page that may be written.
+func (e *editor) met(n search.Node) *meeting {
+	p := int(n) / nodesPerPage
+	if !e.ownMeets[p] {
+		e.ownMeets[p] = true
+		page := *e.meets[p]
+		e.meets[p] = &page
+	}
+	return &e.meets[p][n%nodesPerPage]
 }
 
 func (e *editor) score(edge uint32, raw float64) {
@@ -187,8 +199,8 @@ func (e *editor) raise(forward search.Rel, score float64) {
 
 // raiseAt lifts the greatest Sc at a node.
 func (e *editor) raiseAt(n search.Node, score float64) {
-	if sc := score / graph.MaxScore; sc > e.at(n).maxSc {
-		e.own(n).maxSc = sc
+	if _, most := e.At(n); score/graph.MaxScore > most {
+		e.met(n).maxSc = score / graph.MaxScore
 	}
 }
 
@@ -219,7 +231,7 @@ func (e *editor) row(n search.Node, gone, come []search.Step) {
 	steps = append(steps, come...)
 	slices.SortFunc(steps, compareSteps)
 	at.steps = steps
-	e.meet(at)
+	*e.met(n) = e.meeting(steps)
 	e.bytes += int64(len(steps)) * stepBytes // the old row may still be in a larger array
 }
 

@@ -34,7 +34,8 @@ type Graph struct {
 	nodes      int
 	inOrder    search.Node // nodes below have their ids in the order of uids
 	pages      []*[nodesPerPage]node
-	scored     int // edge ids in use
+	meets      []*[nodesPerPage]meeting // by node; apart, since a search looks there for many more nodes than it goes through
+	scored     int                      // edge ids in use
 	scores     []*[scoresPerPage]float64
 	edges      int       // edges there are; ids of deleted ones are not used again
 	maxSc      []float64 // by relation
@@ -53,20 +54,24 @@ type predicate struct {
 }
 
 type node struct {
-	uid       graph.UID
-	name      string
-	steps     []search.Step  // sorted by relation and node
-	relations search.Buckets // of the steps
-	maxSc     float64        // at least every Sc of the steps
+	uid   graph.UID
+	name  string
+	steps []search.Step // sorted by relation and node
 }
 
-// meet notes what the steps of a node are.
-func (g *Graph) meet(n *node) {
-	n.relations, n.maxSc = 0, 0
-	for _, s := range n.steps {
-		n.relations |= search.BucketOf(s.Rel)
-		n.maxSc = max(n.maxSc, g.Sc(s.Edge))
+// meeting is what the steps of a node are.
+type meeting struct {
+	relations search.Buckets
+	maxSc     float64 // at least every Sc
+}
+
+func (g *Graph) meeting(steps []search.Step) meeting {
+	var m meeting
+	for _, s := range steps {
+		m.relations |= search.BucketOf(s.Rel)
+		m.maxSc = max(m.maxSc, g.Sc(s.Edge))
 	}
+	return m
 }
 
 // ids finds nodes by uid. It is shared by all states of a graph: an id is given once.
@@ -166,8 +171,8 @@ func (g *Graph) MaxSc(r search.Rel) float64 { return g.maxSc[r] }
 
 // At tells what meets at a node: its relations, and at least every Sc.
 func (g *Graph) At(n search.Node) (search.Buckets, float64) {
-	at := g.at(n)
-	return at.relations, at.maxSc
+	m := &g.meets[n/nodesPerPage][n%nodesPerPage]
+	return m.relations, m.maxSc
 }
 
 // Degree is the number of steps of one relation from a node.
@@ -190,7 +195,7 @@ const idBytes = 40
 
 // Bytes is the memory that the graph takes, without what it shares with states before it.
 func (g *Graph) Bytes() int64 {
-	return int64(len(g.pages))*int64(unsafe.Sizeof([nodesPerPage]node{})) +
+	return int64(len(g.pages))*int64(unsafe.Sizeof([nodesPerPage]node{})+unsafe.Sizeof([nodesPerPage]meeting{})) +
 		int64(len(g.scores))*scoresPerPage*8 + int64(g.nodes)*idBytes +
 		g.bytes + int64(g.vectors.bytes()) + int64(g.relations.Bytes()) + g.shortcuts.bytes() + g.model.bytes()
 }
