@@ -3,7 +3,7 @@
 
 rated() { # QUESTION HOPS SCORE RESPONSE: four people rate the same answer
   local id person
-  id=$("$evorag" retrieve "$1" --hops "$2" --paths 3 -o json | sed -n 's/.*"retrieval":"\([^"]*\)".*/\1/p')
+  id=$("$evorag" retrieve "$1" --hops "$2" --paths 5 -o json | sed -n 's/.*"retrieval":"\([^"]*\)".*/\1/p')
   for person in ann ben cleo; do
     "$evorag" rate "$id" --score "$3" --response "$4" --rater "$person" >/dev/null
   done
@@ -27,7 +27,7 @@ evolve() { # FOUNDER-QUESTION OWNER-QUESTION
   run "$evorag" evolve
   run "$evorag" evolve
   say "The question of three hops is answered within two, by a shortcut that says what it stands for"
-  shows Parkersburg "$evorag" retrieve "$founder" --hops 2 --paths 3 --instances 2 --explain
+  shows "shortcut for Pixar" "$evorag" retrieve "$founder" --hops 2 --paths 5 --instances 2 --explain
   say "The owners of the past are not shown any more. Nothing is deleted, and plain DQL sees it all:"
   hides Fox "$evorag" retrieve "$owner" --hops 1 --paths 3
   local query='{ shortcuts(func: eq(name, "Pixar")) { evorag.shortcut @facets(evorag.label) { name } } owners(func: eq(name, "20th Century Studios")) { owned_by @facets(evorag.hidden) { name } } }'

@@ -68,9 +68,9 @@ run "$evorag" load --dgraph "$grpc" demo/films.tsv
 
 founder="Where was the founder of the studio that produced Toy Story born?"
 say "A question of three hops. Two hops don't reach the answer:"
-hides Parkersburg "$evorag" retrieve "$founder" --hops 2 --paths 3 --instances 2
+hides Parkersburg "$evorag" retrieve "$founder" --hops 2 --paths 5 --instances 2
 say "Three do:"
-shows Parkersburg "$evorag" retrieve "$founder" --hops 3 --paths 3 --instances 2
+shows Parkersburg "$evorag" retrieve "$founder" --hops 3 --paths 5 --instances 2
 
 owner="Who is 20th Century Studios owned by?"
 say "A question with outdated facts beside the right one. Two of these owners are of the past,"

@@ -65,7 +65,7 @@ type Rules struct {
 	MaxHidden    int     // that one run hides
 	Runs         int     // W, consecutive low runs after which a triplet is hidden
 	Decay        float64 // share of its way to 100 that a hidden triplet goes in one run, in [0,1]
-	Hysteresis   float64 // raw points above tau_low at which a hidden triplet shows again, in [0,5)
+	Hysteresis   float64 // raw points above tau_low at which a hidden triplet shows again, in [0,15)
 	Explore      float64 // share of hidden triplets that one run shows on trial, in [0,1]
 	Budget       int     // beginnings of paths that are looked at; beyond it the best found are taken
 }

@@ -226,7 +226,7 @@ func TestWhatCanNotBeJudgedIsRefused(t *testing.T) {
 	}
 	for name, change := range map[string]func(*evolve.Rules){
 		"one hop":                    func(r *evolve.Rules) { r.Hops = 1 },
-		"hysteresis that has no end": func(r *evolve.Rules) { r.Hysteresis = 5 },
+		"hysteresis that has no end": func(r *evolve.Rules) { r.Hysteresis = 15 },
 		"a share above one":          func(r *evolve.Rules) { r.Explore = 1.1 },
 		"decay that is not a number": func(r *evolve.Rules) { r.Decay = math.NaN() },
 		"no runs":                    func(r *evolve.Rules) { r.Runs = 0 },

@@ -199,13 +199,13 @@ func TestEveryChangesetKeepsTheRules(t *testing.T) {
 			}
 			if c.After.Hidden && !c.Before.Hidden {
 				hidden++
-				require.Less(t, c.Before.Score, 95.0, "a neutral triplet is never hidden")
+				require.Less(t, c.Before.Score, 85.0, "a neutral triplet is never hidden")
 				require.GreaterOrEqual(t, c.Before.Low+1, r.Runs)
 			}
 		}
 		require.LessOrEqual(t, hidden, r.MaxHidden)
 		require.GreaterOrEqual(t, p.High, 105.0)
-		require.LessOrEqual(t, p.Thresholds.Low, 95.0)
+		require.LessOrEqual(t, p.Thresholds.Low, 85.0)
 		pairs := map[evolve.Pair]bool{}
 		for _, sc := range p.Candidates {
 			require.False(t, pairs[sc.Pair()], "one for each ordered pair")

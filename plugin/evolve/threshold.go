@@ -10,7 +10,7 @@ import (
 // never fused, however the scores are spread.
 const (
 	leastHigh = 105.0
-	mostLow   = 95.0
+	mostLow   = 85.0
 )
 
 // Thresholds are the lines that a run draws, in raw points.
@@ -18,7 +18,7 @@ type Thresholds struct {
 	Mu      float64 `json:"mu"`
 	Sigma   float64 `json:"sigma"`
 	High    float64 `json:"tau_high"` // max(mu+sigma, 105)
-	Low     float64 `json:"tau_low"`  // min(mu-sigma, 95)
+	Low     float64 `json:"tau_low"`  // min(mu-sigma, 85)
 	Touched int     `json:"touched"`  // triplets that feedback has touched
 	Enough  bool    `json:"enough"`   // there are Rules.MinTouched of them: triplets are judged
 }

@@ -97,7 +97,7 @@ type Ranking struct {
 	Instances int     `yaml:"instances"` // paths shown per bundle, 1..1000
 	Entities  int     `yaml:"entities"`  // start nodes that a question is linked to, 1..100
 	Alpha     float64 `yaml:"alpha"`     // share of the learned contribution, 0.1..0.9
-	PathRule  string  `yaml:"path_rule"` // maximal: paths that are not the beginning of another are candidates; all: every path, which learns more and begins worse
+	PathRule  string  `yaml:"path_rule"` // all: every path is a candidate; maximal: only those that are not the beginning of another, for questions that are all as long as hops
 }
 
 // Budget bounds the work of one ranked query; beyond it the best found so far is returned.
@@ -160,7 +160,7 @@ func Default() Config {
 		GRPCAddr: "127.0.0.1:9180",
 		Names:    []string{"name", "title", "label"},
 		Access:   Access{AdminNetworks: []string{"127.0.0.0/8", "::1/128"}},
-		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5, PathRule: "maximal"},
+		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5, PathRule: "all"},
 		Budget:   Budget{Edges: 200_000, Steps: 2_000_000, Time: 5 * time.Second},
 		Cache:    Cache{Mode: "on", MemoryMB: 1024, Refresh: 30 * time.Second},
 		LLM: LLM{

@@ -26,7 +26,7 @@ type Evolution struct {
 	MaxHidden    int     `yaml:"max_hidden"`    // edges that one run hides
 	Runs         int     `yaml:"runs"`          // consecutive low runs after which an edge is hidden
 	Decay        float64 `yaml:"decay"`         // share of its way to 100 that a hidden edge goes in one run, 0..1
-	Hysteresis   float64 `yaml:"hysteresis"`    // raw points above the threshold at which it shows again, below 5
+	Hysteresis   float64 `yaml:"hysteresis"`    // raw points above the threshold at which it shows again, below 15
 	Explore      float64 `yaml:"explore"`       // share of hidden edges that one run shows on trial, 0..1
 
 	Gate    string  `yaml:"gate"`     // on: a run stands only if held-out good answers are still retrieved; off
@@ -146,7 +146,7 @@ func (e Evolution) verify(bad func(field string, value any, write string), withi
 			bad(keep.field, keep.value, "a duration, for instance 2160h, or 0s for always")
 		}
 	}
-	if !(e.Hysteresis >= 0 && e.Hysteresis < 5) {
-		bad("evolution.hysteresis", e.Hysteresis, "a number from 0 to below 5")
+	if !(e.Hysteresis >= 0 && e.Hysteresis < 15) {
+		bad("evolution.hysteresis", e.Hysteresis, "a number from 0 to below 15")
 	}
 }

@@ -19,7 +19,7 @@ func TestBadSettingsOfEvolutionAreNamed(t *testing.T) {
 		"statistics over something":     {"statistics", "some", "write touched or all"},
 		"one hop":                       {"hops", "1", "write a number from 2 to 6"},
 		"a share above one":             {"explore", "1.5", "write a number from 0 to 1"},
-		"hysteresis that never ends":    {"hysteresis", "5", "write a number from 0 to below 5"},
+		"hysteresis that never ends":    {"hysteresis", "15", "write a number from 0 to below 15"},
 		"a path that is judged somehow": {"path", "most", "write all or average"},
 		"a gate that is ajar":           {"gate", "ajar", "write on or off"},
 		"nothing held out":              {"held_out", "0", "write a number from 0.01 to 0.5"},
