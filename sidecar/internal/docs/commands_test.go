@@ -121,7 +121,7 @@ var setups = map[string]func(t *testing.T) []string{
 		require.NoError(t, os.WriteFile(secret, []byte("0123456789abcdef0123456789abcdef"), 0o600))
 		return cluster(t, engine.Options{ACLSecretFile: secret})
 	},
-	// A server of chat models.
+	// A server of chat and embeddings models.
 	"model": func(t *testing.T) []string {
 		s := llmtest.New(t, chat)
 		return []string{"http://localhost:11434/v1", s.URL + "/v1", "http://localhost:8000/v1", s.URL + "/v1"}
@@ -146,8 +146,12 @@ func cluster(t *testing.T, o engine.Options) []string {
 	return []string{"localhost:9080", e.GRPCAddr(), "localhost:8080", e.HTTPAddr()}
 }
 
-// chat answers what each of our prompts asks for.
+// chat answers what each of our prompts asks for, and embeds.
 func chat(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/embeddings") {
+		llmtest.Embeds(384, nil)(w, r)
+		return
+	}
 	var body bytes.Buffer
 	_, _ = body.ReadFrom(r.Body)
 	switch prompt := body.String(); {
