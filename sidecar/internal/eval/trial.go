@@ -333,7 +333,7 @@ func applied(ctx context.Context, c *client, n int) error {
 		case done != last:
 			last, since = done, time.Now()
 		case time.Since(since) > longest:
-			return fmt.Errorf("%d ratings were sent and %d applied, no more in %v", n, int(done), longest)
+			return fmt.Errorf("%d ratings were sent and %d applied by this sidecar, no more in %v; on a cluster of yours, stop its other sidecars meanwhile", n, int(done), longest)
 		}
 		if err := sleep(ctx, pollEvery); err != nil {
 			return err
