@@ -371,6 +371,25 @@ func TestAnUpsertIsRankedAndThenRunAtTheTimestampOfItsReading(t *testing.T) {
 	}
 }
 
+func TestAnUpsertOverRunDQLRunsInTheTransactionOfItsReading(t *testing.T) {
+	k := &ranker{answer: proxy.Response{
+		Answer:    graph.Answer{JSON: []byte(`{"q":["ranked"]}`), Txn: graph.Txn{StartTS: 5, Hash: "h"}},
+		Retrieval: &graph.Retrieval{ID: "r1"}, Text: `upsert { query { v as q(func: uid(1)) { uid } } mutation { set { uid(v) <a> "b" . } } }`,
+	}}
+	a, raw, _ := newFront(t, k)
+	a.reply = marshal(t, &api.Response{Txn: &api.TxnContext{CommitTs: 6}})
+	sent := protowire.AppendString([]byte{0x0a}, `upsert { query { v as q(func: uid(1)) @evorag(query: "x") { uid } } mutation { set { uid(v) <a> "b" . } } }`)
+	var reply []byte
+	require.NoError(t, raw.Invoke(t.Context(), "/api.Dgraph/RunDQL", &sent, &reply))
+	require.Len(t, a.received(), 1)
+	var got api.Request
+	require.NoError(t, got.Unmarshal(a.received()[0]))
+	require.Equal(t, []any{uint64(5), "h", true}, []any{got.StartTs, got.Hash, got.CommitNow})
+	require.Len(t, got.Mutations, 1)
+	require.Equal(t, `uid(v) <a> "b" .`, strings.TrimSpace(string(got.Mutations[0].SetNquads)))
+	require.NotContains(t, got.Query, "mutation")
+}
+
 func TestAlterAndLoginAreForAdminNetworksOnly(t *testing.T) {
 	for _, c := range []struct {
 		name, network string
