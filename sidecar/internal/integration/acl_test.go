@@ -346,3 +346,34 @@ func (c caller) expired(t testing.TB) caller {
 		return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 	})
 }
+
+// A shortcut may stand for a path that a caller who may follow it can't read.
+func TestAShortcutIsNotDrawnForWhoMayNotReadItsPath(t *testing.T) {
+	g := startGuarded(t)
+	root, alice, _ := g.people(t)
+	g.admin(t, root, `mutation { updateGroup(input: {filter: {name: {eq: "readers"}}, set: {rules: [{predicate: "evorag.shortcut", permission: 4}]}}) { group { name } } }`)
+	uid := func(name string) string {
+		var got struct {
+			Data struct{ Q []struct{ UID string } }
+		}
+		answer := root.must(t, g.eng.HTTPAddr(), "/query", "application/dql", `{ q(func: eq(name, "`+name+`")) { uid } }`)
+		require.NoError(t, json.Unmarshal([]byte(answer), &got), answer)
+		return got.Data.Q[0].UID
+	}
+	ann, bea, cid := uid("Ann Archer"), uid("Bea Baker"), uid("Cid Carter")
+	root.must(t, g.front.HTTP, "/mutate?commitNow=true", "application/rdf", `{ set {
+		<`+ann+`> <evorag.shortcut> <`+bea+`> (evorag.score=150.0, evorag.label="is near", evorag.via="`+ann+` informs `+cid+` informs `+bea+`") .
+	} }`)
+	ask := func(who caller) string {
+		return who.must(t, g.front.HTTP, "/query", "application/dql", `{ q(func: eq(name, "Ann Archer")) @evorag(query: "who is near?", hops: 1, explain: true) { name } }`)
+	}
+	require.Contains(t, ask(root), "whispers to")
+	var answer string
+	require.Eventually(t, func() bool { // the alpha learns of new rules by and by
+		answer = ask(alice)
+		return strings.Contains(answer, "is near")
+	}, 30*time.Second, 200*time.Millisecond)
+	require.NotContains(t, answer, "whispers to")
+	require.NotContains(t, answer, "informs")
+	require.NotContains(t, answer, "Carter")
+}
