@@ -278,9 +278,11 @@ func TestWhatQueriesMissIsEmbeddedInTheBackground(t *testing.T) {
 	v.Want(append(some(8), "vain", ""))
 	require.Eventually(t, func() bool { n, _ := v.Status(); return n == 8 }, 10*time.Second, time.Millisecond)
 	require.NotEqual(t, before, v.Changed())
+	m.mu.Lock()
 	for _, batch := range m.calls {
 		require.LessOrEqual(t, len(batch), 3)
 	}
+	m.mu.Unlock()
 	require.NotContains(t, m.asked(), "")
 
 	v.Want([]string{"text number 1", "vain", "another"}) // known, to no avail, new
