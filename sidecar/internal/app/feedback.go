@@ -33,7 +33,7 @@ func newFeedback(cfg config.Config, client *dgraph.Client, ids *token.Signer, ca
 		Evaluator:  f.Evaluator,
 		Evaluators: map[string]feedback.Evaluator{},
 		Alpha:      cfg.Ranking.Alpha,
-		Forget:     f.Store == "off", Keep: f.Keep, Queue: f.Queue, Batch: f.Batch, Wait: f.Wait, Retry: 5 * f.Wait, Rate: f.Rate, Backlog: f.Backlog,
+		Forget:     f.Store == "off", Keep: f.Keep, Queue: f.Queue, Batch: f.Batch, Most: f.Most, Wait: f.Wait, Retry: 5 * f.Wait, Rate: f.Rate, Backlog: f.Backlog,
 		Tolerance: f.Tolerance, Hold: heldOut(cfg.Evolution),
 	}
 	if model != nil {

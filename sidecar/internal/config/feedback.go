@@ -13,7 +13,8 @@ type Feedback struct {
 	Store   string        `yaml:"store"`   // on: retrievals are stored, so that they can be rated; off
 	Keep    time.Duration `yaml:"keep"`    // how long a retrieval is remembered and can be rated
 	Queue   int           `yaml:"queue"`   // retrievals that wait to be stored; more are dropped, queries never wait
-	Batch   int           `yaml:"batch"`   // most ratings applied in one transaction
+	Batch   int           `yaml:"batch"`   // ratings that make a batch; it is applied at once
+	Most    int           `yaml:"most"`    // most ratings applied in one transaction, where more than a batch wait; at least batch
 	Wait    time.Duration `yaml:"wait"`    // longest wait for a batch to fill
 	Rate    float64       `yaml:"rate"`    // deliveries a second; more are answered 429
 	Backlog int           `yaml:"backlog"` // ratings to be applied before deliveries are answered 429
@@ -52,7 +53,7 @@ type Weights struct {
 
 func defaultFeedback() Feedback {
 	return Feedback{
-		Store: "on", Keep: 7 * 24 * time.Hour, Queue: 1024, Batch: 20, Wait: time.Second, Rate: 1000, Backlog: 100_000,
+		Store: "on", Keep: 7 * 24 * time.Hour, Queue: 1024, Batch: 20, Most: 400, Wait: time.Second, Rate: 1000, Backlog: 100_000,
 		Tolerance: 5 * time.Minute,
 		Evaluator: "embedding", MinFidelity: 0.3, MaxConflict: 0,
 		Learner: Learner{Rule: "default", Eta: 0.5, EtaAlpha: 0.05, Cap: 3, Delta: 0.2, Gain: "off", Negative: 0.3},
@@ -79,6 +80,7 @@ func (f Feedback) verify(bad func(field string, value any, write string), within
 	}
 	within("feedback.queue", f.Queue, 1, 1_000_000)
 	within("feedback.batch", f.Batch, 1, 1000)
+	within("feedback.most", f.Most, f.Batch, 10_000)
 	within("feedback.backlog", f.Backlog, 1, 100_000_000)
 	between("feedback.rate", f.Rate, 0.1, 1e6)
 	if !slices.Contains([]string{"embedding", "gold", "llm"}, f.Evaluator) {

@@ -14,6 +14,7 @@ func TestFeedbackIsVerified(t *testing.T) {
 		want  string
 	}{
 		"a batch of none":          {func(f *Feedback) { f.Batch = 0 }, "feedback.batch"},
+		"most below a batch":       {func(f *Feedback) { f.Batch, f.Most = 50, 20 }, "feedback.most"},
 		"a store that is neither":  {func(f *Feedback) { f.Store = "yes" }, "feedback.store"},
 		"nothing kept":             {func(f *Feedback) { f.Keep = 0 }, "feedback.keep"},
 		"an unknown evaluator":     {func(f *Feedback) { f.Evaluator = "oracle" }, "feedback.evaluator"},

@@ -42,7 +42,7 @@ func (r *runner) batch(ctx context.Context, train []Question, size int) (out Bat
 	if err := r.cluster.Reset(ctx); err != nil {
 		return out, err
 	}
-	base, stop, err := r.cluster.Serve(ctx, map[string]string{"feedback.batch": fmt.Sprint(size), "feedback.wait": "1s"})
+	base, stop, err := r.cluster.Serve(ctx, map[string]string{"feedback.batch": fmt.Sprint(size), "feedback.most": fmt.Sprint(size), "feedback.wait": "1s"})
 	if err != nil {
 		return out, err
 	}

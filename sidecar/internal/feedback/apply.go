@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -269,13 +270,24 @@ func (l *ledger) put(e facet.Edge) {
 	l.changed[e.Triplet] = true
 }
 
+// attemptsTogether is how often a batch that grew is tried before smaller ones are.
+const attemptsTogether = 3
+
+// errCrowded is returned for a batch that was aborted again and again, and would be less often
+// were it smaller.
+var errCrowded = errors.New("others write the same edges all the time")
+
 // apply carries lessons and fates out in ONE transaction: it reads the edges' facets, merges,
 // and writes facets, alpha, the journal's entry and every rating's status. A rating whose status
 // is not pending any more was applied by another replica, or by an attempt of ours whose
 // answer was lost; it is left alone.
 func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*ledger, error) {
 	var done *ledger
+	attempts := 0
 	err := s.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
+		if attempts++; attempts > attemptsTogether && len(lessons)+len(rest) > s.Batch {
+			return errCrowded
+		}
 		st, edges, err := s.readAll(ctx, tx, lessons, rest)
 		if err != nil {
 			return err

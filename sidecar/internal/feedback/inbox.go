@@ -137,11 +137,14 @@ func deliveries(group []*parcel) (links []trace.Link) {
 }
 
 // commit stores each event whose id is not known yet. The ids are @upsert: of two requests
-// that store the same id one is aborted, and finds it known when it tries again.
+// that store the same id one is aborted, and finds it known when it tries again. Nearly always
+// all are new, which one condition tells; where it doesn't hold each event has its own.
 func (b *inbox) commit(ctx context.Context, group []*parcel) (stored, known int, err error) {
 	received := b.Now().UTC().Format(time.RFC3339Nano)
+	var ids []string
+	var each []graph.Conditional
+	var all []byte
 	var query strings.Builder
-	var mutations []graph.Conditional
 	seen := map[string]bool{}
 	for _, p := range group {
 		for _, e := range p.events {
@@ -150,17 +153,22 @@ func (b *inbox) commit(ctx context.Context, group []*parcel) (stored, known int,
 				continue
 			}
 			seen[e.ID] = true
-			n := len(mutations)
-			fmt.Fprintf(&query, "  e%d as var(func: eq(evorag.feedback.id, %s))\n", n, graph.Quote(e.ID))
+			n := len(ids)
 			nquads, err := appendEvent(nil, fmt.Sprintf("_:e%d", n), e, received)
 			if err != nil {
 				return 0, 0, err
 			}
-			mutations = append(mutations, graph.Conditional{If: fmt.Sprintf("@if(eq(len(e%d), 0))", n), Set: nquads})
+			ids, all = append(ids, graph.Quote(e.ID)), append(all, nquads...)
+			fmt.Fprintf(&query, "  e%d as var(func: eq(evorag.feedback.id, %s))\n", n, ids[n])
+			each = append(each, graph.Conditional{If: fmt.Sprintf("@if(eq(len(e%d), 0))", n), Set: nquads})
 		}
 	}
-	uids, err := b.Store.Upsert(ctx, "{\n"+query.String()+"}", mutations)
-	return len(uids), known + len(mutations) - len(uids), err
+	uids, err := b.Store.Upsert(ctx, "{ known as var(func: eq(evorag.feedback.id, ["+strings.Join(ids, ", ")+"])) }",
+		[]graph.Conditional{{If: "@if(eq(len(known), 0))", Set: all}})
+	if err == nil && len(uids) == 0 {
+		uids, err = b.Store.Upsert(ctx, "{\n"+query.String()+"}", each)
+	}
+	return len(uids), known + len(ids) - len(uids), err
 }
 
 func appendEvent(b []byte, subject string, e Event, received string) ([]byte, error) {

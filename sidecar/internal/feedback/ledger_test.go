@@ -12,6 +12,7 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/credit"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/rank"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/facet"
 )
 
@@ -189,4 +190,17 @@ func TestTheJournalIsReadBackAsItWasWritten(t *testing.T) {
 	require.Equal(t, l.batch, back)
 	_, err = back.entryOf("0x3")
 	require.ErrorContains(t, err, "0x3")
+}
+
+// Somebody's import may have left such a row behind: it must not hold up everything that is read after it.
+func TestStepsOfWeightsWithoutTheirQuestionAreSetAside(t *testing.T) {
+	of := func(relation string) []Weighed {
+		return []Weighed{{Of: rank.WeightOf{Relation: relation}, Delta: 1.5}}
+	}
+	b := Batch{Entries: []Entry{
+		{Kind: kindApplied, Weights: of("owned_by"), Template: credit.Template},
+		{Kind: kindApplied, Weights: of("seat"), X: &graph.Features{Index: []uint16{3}, Weight: []float32{1}}, Template: credit.Template},
+	}}
+	require.Len(t, b.changes(), 1)
+	require.Equal(t, "seat", b.changes()[0].Of.Relation)
 }

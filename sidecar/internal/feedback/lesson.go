@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/credit"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
@@ -37,13 +38,41 @@ type prepared struct {
 	err     error // the cluster's; nothing is prepared then
 }
 
-// each gives the ratings of a batch one by one.
-func (p prepared) each() (out []prepared) {
-	for i := range p.lessons {
-		out = append(out, prepared{lessons: p.lessons[i : i+1]})
+// Where ratings pile up, batches that become ready within patience of each other are applied
+// together. Less is written so: an edge, and the journal's index of it, once for all of them. It
+// ends at Options.Most, and where a transaction becomes large.
+const (
+	patience  = 50 * time.Millisecond
+	mostSteps = 20_000 // edges, counted for each rating
+)
+
+func (s *Service) together(p, q prepared) bool {
+	return p.size()+q.size() <= s.Most && p.steps()+q.steps() <= mostSteps
+}
+
+func (p prepared) empty() bool { return p.size() == 0 && p.err == nil }
+
+func (p prepared) size() int { return len(p.lessons) + len(p.rest) }
+
+func (p prepared) steps() (n int) {
+	for _, l := range p.lessons {
+		n += len(l.steps)
 	}
-	for i := range p.rest {
-		out = append(out, prepared{rest: p.rest[i : i+1]})
+	return n
+}
+
+// with is p with the ratings of q after its own.
+func (p prepared) with(q prepared) prepared {
+	return prepared{append(p.lessons, q.lessons...), append(p.rest, q.rest...), q.err}
+}
+
+// parts are the ratings of a batch in batches of at most size.
+func (p prepared) parts(size int) (out []prepared) {
+	for part := range slices.Chunk(p.lessons, size) {
+		out = append(out, prepared{lessons: part})
+	}
+	for part := range slices.Chunk(p.rest, size) {
+		out = append(out, prepared{rest: part})
 	}
 	return out
 }

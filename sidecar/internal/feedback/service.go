@@ -68,7 +68,8 @@ type Options struct {
 	Forget  bool          // retrievals are not stored; what was stored before can still be rated
 	Keep    time.Duration // how long retrievals are remembered
 	Queue   int           // retrievals that wait to be written; more are dropped
-	Batch   int           // most ratings of one transaction
+	Batch   int           // ratings that make a batch
+	Most    int           // most ratings of one transaction, where more than a batch wait; at least Batch
 	Wait    time.Duration // longest wait for a batch to fill
 	Retry   time.Duration // between looks at what waits
 	Rate    float64       // deliveries a second

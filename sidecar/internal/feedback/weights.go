@@ -72,11 +72,11 @@ func back(steps []Weighed) []Weighed {
 }
 
 // changes are the steps of weights that a batch has made. Those along features of another
-// template are set aside.
+// template, or of a question that is not told, are set aside.
 func (b Batch) changes() []rank.Change {
 	var out []rank.Change
 	for _, e := range b.Entries {
-		if e.Template != credit.Template {
+		if e.X == nil || e.Template != credit.Template {
 			continue
 		}
 		for _, w := range e.Weights {

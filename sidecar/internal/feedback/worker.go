@@ -18,9 +18,6 @@ import (
 	"github.com/evorag/dgraph-evorag/queries"
 )
 
-// fetched is how many ratings are read at once; several batches.
-const fetched = 400
-
 // enoughFailures of one rating alone, Wait apart, make it void.
 const enoughFailures = 10
 
@@ -58,7 +55,7 @@ func (s *Service) work(ctx context.Context) {
 func (s *Service) drain(ctx context.Context, learner credit.Learner, status string) error {
 	seen := map[string]bool{} // those that stay as they are come only once
 	for staying := 0; ; {
-		events, err := s.events(ctx, status, staying+fetched)
+		events, err := s.events(ctx, status, staying+s.Most)
 		if err != nil {
 			return err
 		}
@@ -89,13 +86,7 @@ func (s *Service) ahead(ctx context.Context, learner credit.Learner, batches ite
 		defer cancel()
 		group.Go(func() {
 			defer close(next)
-			for batch := range batches {
-				select {
-				case next <- s.evaluate(ctx, batch, learner):
-				case <-ctx.Done():
-					return
-				}
-			}
+			s.produce(ctx, learner, batches, next)
 		})
 		for p := range next {
 			if !yield(p) {
@@ -103,6 +94,47 @@ func (s *Service) ahead(ctx context.Context, learner credit.Learner, batches ite
 			}
 		}
 	}
+}
+
+// produce prepares batches and hands them on, those together that become ready at about the same
+// time. It ends with the first error, and with ctx.
+func (s *Service) produce(ctx context.Context, learner credit.Learner, batches iter.Seq[[]stored], next chan<- prepared) {
+	var ready prepared
+	var since time.Time
+	hand := func() {
+		if ready.empty() {
+			return
+		}
+		select {
+		case next <- ready:
+		case <-ctx.Done():
+		}
+		ready = prepared{}
+	}
+	for batch := range batches {
+		if ready.empty() {
+			since = time.Now()
+		}
+		p := s.evaluate(ctx, batch, learner)
+		if p.err != nil || !s.together(ready, p) {
+			hand()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if ready = ready.with(p); ready.err != nil {
+			break
+		}
+		if time.Since(since) < patience {
+			continue
+		}
+		select {
+		case next <- ready:
+			ready = prepared{}
+		default: // the one before is still being applied
+		}
+	}
+	hand()
 }
 
 // evaluate is prepare, traced.
@@ -113,8 +145,8 @@ func (s *Service) evaluate(ctx context.Context, batch []stored, learner credit.L
 	return p
 }
 
-// teach applies one batch. Where it fails for a reason that lies in one of the ratings, each
-// is tried alone, and the one that fails is void.
+// teach applies one batch. Where others write the same edges all the time smaller ones are tried.
+// Where it fails for a reason that lies in one of the ratings, each is tried alone, and the one that fails is void.
 func (s *Service) teach(ctx context.Context, p prepared) error {
 	if p.err != nil {
 		return p.err
@@ -130,16 +162,19 @@ func (s *Service) teach(ctx context.Context, p prepared) error {
 	if ctx.Err() != nil || transient(err) {
 		return err
 	}
-	alone := p.each()
-	if len(alone) > 1 {
-		for _, one := range alone {
-			if err := s.teach(ctx, one); err != nil {
+	size := 1
+	if errors.Is(err, errCrowded) {
+		size = s.Batch
+	}
+	if parts := p.parts(size); len(parts) > 1 {
+		for _, part := range parts {
+			if err := s.teach(ctx, part); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	e := alone[0].rating()
+	e := p.rating()
 	if s.failures[e.uid]++; s.failures[e.uid] < enoughFailures {
 		s.Log.Warn("a rating can't be applied now", "feedback", e.uid, "error", err)
 		return nil

@@ -1,0 +1,122 @@
+package feedback_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
+)
+
+// pile stores ratings of a retrieval by as many raters, which nobody applies.
+func (c *cluster) pile(t *testing.T, n int) {
+	s := c.start(t, func(o *feedback.Options) { o.Batch, o.Most, o.Wait = 1000, 1000, time.Hour })
+	r := c.shown(time.Now())
+	s.Remember(r)
+	for i := range n {
+		s.rate(t, map[string]any{"retrieval": r.ID, "rater": text(i), "score": 1 + 4*(i%2), "response": "21st Century Fox"})
+	}
+	require.Eventually(t, func() bool { return s.count("retrievals stored") == 1 }, 10*time.Second, 10*time.Millisecond)
+	s.stop()
+}
+
+// batches are the numbers of ratings that each batch of the journal holds.
+func (c *cluster) batches(t *testing.T) (sizes []int) {
+	var journal struct{ Batches []struct{ Body string } }
+	read(t, c.Client, `{ batches(func: has(evorag.batch.number), orderasc: evorag.batch.number) { body: evorag.batch.body } }`, &journal)
+	for _, b := range journal.Batches {
+		var batch feedback.Batch
+		require.NoError(t, json.Unmarshal([]byte(b.Body), &batch))
+		sizes = append(sizes, len(batch.Entries))
+	}
+	return sizes
+}
+
+func TestBatchesGrowWhereRatingsPileUp(t *testing.T) {
+	c := newCluster(t)
+	const n = 120
+	c.pile(t, n)
+	s := c.start(t, func(o *feedback.Options) { o.Batch, o.Most = 5, 50 })
+	require.Eventually(t, func() bool { return s.count("applied") == n }, 20*time.Second, 10*time.Millisecond)
+	largest, all := 0, 0
+	for _, size := range c.batches(t) {
+		largest, all = max(largest, size), all+size
+	}
+	require.Equal(t, n, all)
+	require.Greater(t, largest, 5, "more than a batch at once")
+	require.LessOrEqual(t, largest, 50, "and never more than feedback.most")
+	requireReference(t, c.Client)
+}
+
+// crowd writes an edge of every batch that holds more ratings than most, just before it commits.
+type crowd struct {
+	feedback.Store
+	most  int
+	write func(ctx context.Context)
+}
+
+func (c *crowd) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error {
+	return c.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error { return fn(ctx, crowdedTx{tx, c}) })
+}
+
+type crowdedTx struct {
+	graph.Tx
+	*crowd
+}
+
+func (t crowdedTx) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
+	if bytes.Count(sets, []byte("<evorag.feedback.status>")) > t.most {
+		t.write(ctx)
+	}
+	return t.Tx.Commit(ctx, deletes, sets)
+}
+
+func TestABatchThatIsAbortedAgainAndAgainIsTriedInSmallerOnes(t *testing.T) {
+	c := newCluster(t)
+	const n = 40
+	c.pile(t, n)
+	fox := c.edge("owned_by", "fox")
+	others := &crowd{Store: c.Client, most: 5, write: func(ctx context.Context) {
+		require.NoError(t, c.Client.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
+			_, err := tx.Set(ctx, []byte("<"+fox.Head.String()+"> <owned_by> <"+fox.Object.String()+"> (since=2013) ."))
+			return err
+		}))
+	}}
+	s := c.start(t, func(o *feedback.Options) { o.Batch, o.Most, o.Store = 5, 50, others })
+	require.Eventually(t, func() bool { return s.count("applied") == n }, 20*time.Second, 10*time.Millisecond)
+	for _, size := range c.batches(t) {
+		require.LessOrEqual(t, size, 5)
+	}
+	requireReference(t, c.Client)
+}
+
+func TestDeliveriesThatAreKnownAreNotStoredWithThoseThatAreNew(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	s.Remember(r)
+	event := func(id string) map[string]any {
+		return map[string]any{"specversion": "1.0", "id": id, "source": "t", "type": "rating", "data": map[string]any{"retrieval": r.ID, "rater": id, "score": 1, "response": "21st Century Fox"}}
+	}
+	deliver := func(ids ...string) {
+		var events []map[string]any
+		for _, id := range ids {
+			events = append(events, event(id))
+		}
+		w := s.send(events, "Content-Type", "application/cloudevents-batch+json")
+		require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
+	}
+	deliver("old")
+	deliver("new", "old", "new", "newer")
+	for _, id := range []string{"old", "new", "newer"} {
+		s.becomes(t, "cloudevent:t "+id, "applied")
+	}
+	require.Equal(t, []int{3, 2}, []int{s.count("received"), s.count("duplicate")})
+	requireReference(t, c.Client)
+}
