@@ -12,9 +12,9 @@ type Tx interface {
 	Set(ctx context.Context, nquads []byte) (map[string]UID, error)
 	// Delete removes N-Quads; "<0x1> <pred> * ." removes all values.
 	Delete(ctx context.Context, nquads []byte) error
-	// Commit deletes and sets N-Quads, in that order, and commits, all in one round trip.
-	// Nothing may follow it. It returns as Set does.
-	Commit(ctx context.Context, deletes, sets []byte) (map[string]UID, error)
+	// Commit deletes, sets, and deletes more N-Quads, in that order, and commits, all in one
+	// round trip. Nothing may follow it. It returns as Set does.
+	Commit(ctx context.Context, deletes, sets, last []byte) (map[string]UID, error)
 }
 
 // Conditional is a mutation of an upsert: N-Quads to set where a condition over the query's

@@ -13,7 +13,7 @@ type Feedback struct {
 	Store   string        `yaml:"store"`   // on: retrievals are stored, so that they can be rated; off
 	Keep    time.Duration `yaml:"keep"`    // how long a retrieval is remembered and can be rated
 	Queue   int           `yaml:"queue"`   // retrievals that wait to be stored; more are dropped, queries never wait
-	Batch   int           `yaml:"batch"`   // ratings that make a batch; it is applied at once
+	Batch   int           `yaml:"batch"`   // ratings that are applied without waiting for others, unless more come at once
 	Most    int           `yaml:"most"`    // most ratings applied in one transaction, where more than a batch wait; at least batch
 	Wait    time.Duration `yaml:"wait"`    // longest wait for a batch to fill
 	Rate    float64       `yaml:"rate"`    // deliveries a second; more are answered 429

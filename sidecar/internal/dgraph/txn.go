@@ -103,8 +103,12 @@ func (t *tx) Delete(ctx context.Context, nquads []byte) error {
 	return err
 }
 
-func (t *tx) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
-	resp, err := t.txn.Mutate(ctx, &api.Mutation{DelNquads: deletes, SetNquads: sets, CommitNow: true})
+func (t *tx) Commit(ctx context.Context, deletes, sets, last []byte) (map[string]graph.UID, error) {
+	req := &api.Request{Mutations: []*api.Mutation{{DelNquads: deletes, SetNquads: sets}}, CommitNow: true}
+	if len(last) > 0 {
+		req.Mutations = append(req.Mutations, &api.Mutation{DelNquads: last})
+	}
+	resp, err := t.txn.Do(ctx, req)
 	if err != nil {
 		return nil, err
 	}

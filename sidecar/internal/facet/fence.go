@@ -42,6 +42,10 @@ func AppendFence(b []byte, edges []graph.Triplet, counted map[string]bool) []byt
 
 // Commit sets edges with all their facets, fenced, and whatever else is to be set with them, and
 // commits: the last step of a transaction that read the edges. schema is asked outside of it.
+//
+// Dgraph reads a whole list before it deletes from it, unless the same request has set something
+// there before: so lists are fenced last. A predicate that holds at most one edge is fenced first,
+// as what is deleted there afterwards would be the edge that was set.
 func Commit(ctx context.Context, tx graph.Tx, schema Query, edges []Edge, others []byte) error {
 	triplets := make([]graph.Triplet, len(edges))
 	sets := slices.Clip(others)
@@ -49,16 +53,44 @@ func Commit(ctx context.Context, tx graph.Tx, schema Query, edges []Edge, others
 		triplets[i] = e.Triplet
 		sets = e.AppendTo(sets)
 	}
-	counted, err := Counted(ctx, schema, triplets)
+	kinds, err := kindsOf(ctx, schema, triplets)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Commit(ctx, AppendFence(nil, triplets, counted), sets)
+	first, last, counted := []graph.Triplet{}, []graph.Triplet{}, map[string]bool{}
+	for _, t := range triplets {
+		kind := kinds[t.Predicate]
+		if counted[t.Predicate] = kind.Count; kind.List && !kind.Count {
+			last = append(last, t)
+		} else {
+			first = append(first, t)
+		}
+	}
+	_, err = tx.Commit(ctx, AppendFence(nil, first, counted), sets, AppendFence(nil, last, nil))
 	return err
 }
 
 // Counted tells which of the edges' predicates have @count.
 func Counted(ctx context.Context, query Query, edges []graph.Triplet) (map[string]bool, error) {
+	kinds, err := kindsOf(ctx, query, edges)
+	counted := map[string]bool{}
+	for p, kind := range kinds {
+		if kind.Count {
+			counted[p] = true
+		}
+	}
+	return counted, err
+}
+
+// kind is what the schema says of a predicate.
+type kind struct {
+	Predicate string `json:"predicate"`
+	Count     bool   `json:"count"`
+	List      bool   `json:"list"`
+}
+
+// kindsOf asks the schema about the edges' predicates.
+func kindsOf(ctx context.Context, query Query, edges []graph.Triplet) (map[string]kind, error) {
 	seen := map[string]bool{}
 	var names []string
 	for _, t := range edges {
@@ -70,24 +102,19 @@ func Counted(ctx context.Context, query Query, edges []graph.Triplet) (map[strin
 	if len(names) == 0 {
 		return nil, nil
 	}
-	data, err := query(ctx, "schema(pred: ["+strings.Join(names, ", ")+"]) { count }", nil)
+	data, err := query(ctx, "schema(pred: ["+strings.Join(names, ", ")+"]) { count list }", nil)
 	if err != nil {
 		return nil, err
 	}
 	var answer struct {
-		Schema []struct {
-			Predicate string `json:"predicate"`
-			Count     bool   `json:"count"`
-		} `json:"schema"`
+		Schema []kind `json:"schema"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, fmt.Errorf("the engine's schema answer is not readable: %w", err)
 	}
-	counted := map[string]bool{}
-	for _, p := range answer.Schema {
-		if p.Count {
-			counted[p.Predicate] = true
-		}
+	kinds := map[string]kind{}
+	for _, k := range answer.Schema {
+		kinds[k.Predicate] = k
 	}
-	return counted, nil
+	return kinds, nil
 }

@@ -70,11 +70,11 @@ type crowdedTx struct {
 	*crowd
 }
 
-func (t crowdedTx) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
+func (t crowdedTx) Commit(ctx context.Context, deletes, sets, last []byte) (map[string]graph.UID, error) {
 	if bytes.Count(sets, []byte("<evorag.feedback.status>")) > t.most {
 		t.write(ctx)
 	}
-	return t.Tx.Commit(ctx, deletes, sets)
+	return t.Tx.Commit(ctx, deletes, sets, last)
 }
 
 func TestABatchThatIsAbortedAgainAndAgainIsTriedInSmallerOnes(t *testing.T) {

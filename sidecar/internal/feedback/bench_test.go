@@ -13,6 +13,7 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/bench"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 )
 
 const benchEvents = 2000
@@ -83,7 +84,7 @@ func (c *cluster) bare(b *testing.B, retrievals []*graph.Retrieval) time.Duratio
 			}
 		}
 		err := c.Client.RunTx(b.Context(), func(ctx context.Context, tx graph.Tx) error {
-			_, err := tx.Commit(ctx, nil, nquads)
+			_, err := tx.Commit(ctx, nil, nquads, nil)
 			return err
 		})
 		if err != nil {
@@ -94,7 +95,7 @@ func (c *cluster) bare(b *testing.B, retrievals []*graph.Retrieval) time.Duratio
 }
 
 func (c *cluster) rated(b *testing.B, retrievals []*graph.Retrieval) time.Duration {
-	s := c.start(b, nil)
+	s := c.start(b, func(o *feedback.Options) { o.Wait, o.Retry = time.Second, 5*time.Second }) // as by default
 	defer s.stop()
 	for _, r := range retrievals {
 		s.Remember(r)

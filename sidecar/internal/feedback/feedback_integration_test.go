@@ -297,12 +297,12 @@ type racingTx struct {
 	r *racing
 }
 
-func (t racingTx) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
+func (t racingTx) Commit(ctx context.Context, deletes, sets, last []byte) (map[string]graph.UID, error) {
 	if once := t.r.once; once != nil && bytes.Contains(sets, []byte("evorag.batch.number")) {
 		t.r.once = nil
 		once(ctx)
 	}
-	return t.Tx.Commit(ctx, deletes, sets)
+	return t.Tx.Commit(ctx, deletes, sets, last)
 }
 
 // deaf hears no answer to its first commit of a batch.
@@ -328,9 +328,9 @@ type listening struct {
 	committed *bool
 }
 
-func (t listening) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
+func (t listening) Commit(ctx context.Context, deletes, sets, last []byte) (map[string]graph.UID, error) {
 	*t.committed = bytes.Contains(sets, []byte("evorag.batch.number"))
-	return t.Tx.Commit(ctx, deletes, sets)
+	return t.Tx.Commit(ctx, deletes, sets, last)
 }
 
 func TestAnEdgeThatIsDeletedBesideABatchStaysDeleted(t *testing.T) {

@@ -42,7 +42,7 @@ type prepared struct {
 // together. Less is written so: an edge, and the journal's index of it, once for all of them. It
 // ends at Options.Most, and where a transaction becomes large.
 const (
-	patience  = 50 * time.Millisecond
+	patience  = 250 * time.Millisecond
 	mostSteps = 20_000 // edges, counted for each rating
 )
 

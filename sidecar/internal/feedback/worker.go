@@ -18,6 +18,9 @@ import (
 	"github.com/evorag/dgraph-evorag/queries"
 )
 
+// lull is how long nobody rates before ratings are applied that would wait for more.
+const lull = 100 * time.Millisecond
+
 // enoughFailures of one rating alone, Wait apart, make it void.
 const enoughFailures = 10
 
@@ -36,6 +39,7 @@ func (s *Service) work(ctx context.Context) {
 			if int(s.backlog.Load()) < s.Batch {
 				continue // the ticker takes what doesn't fill a batch
 			}
+			s.gather(ctx)
 		}
 		err := s.lookAfterAlter(ctx)
 		if err == nil {
@@ -51,10 +55,30 @@ func (s *Service) work(ctx context.Context) {
 	}
 }
 
+// gather waits for more ratings while they keep coming fast, until Most of them are there, and for Wait at the most: what is
+// applied at once costs the engine much less than the same in many batches.
+func (s *Service) gather(ctx context.Context) {
+	longest := time.After(s.Wait)
+	for int(s.backlog.Load()) < s.Most {
+		select {
+		case <-ctx.Done():
+			return
+		case <-longest:
+			return
+		case <-time.After(lull):
+			return
+		case <-s.inbox.news:
+		}
+	}
+}
+
 // drain applies all ratings of one status.
 func (s *Service) drain(ctx context.Context, learner credit.Learner, status string) error {
 	seen := map[string]bool{} // those that stay as they are come only once
 	for staying := 0; ; {
+		if status == statusPending && len(seen) > 0 && int(s.backlog.Load()) >= s.Batch {
+			s.gather(ctx)
+		}
 		events, err := s.events(ctx, status, staying+s.Most)
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ type memoryTx struct {
 	set map[string]string
 }
 
-func (t *memoryTx) Commit(ctx context.Context, _, sets []byte) (map[string]graph.UID, error) {
+func (t *memoryTx) Commit(ctx context.Context, _, sets, _ []byte) (map[string]graph.UID, error) {
 	return t.Set(ctx, sets)
 }
 

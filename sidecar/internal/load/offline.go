@@ -102,8 +102,8 @@ func (tx offlineTx) Delete(context.Context, []byte) error {
 }
 
 // Commit is Set; there is nothing to delete.
-func (tx offlineTx) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
-	if len(deletes) > 0 {
+func (tx offlineTx) Commit(ctx context.Context, deletes, sets, last []byte) (map[string]graph.UID, error) {
+	if len(deletes)+len(last) > 0 {
 		return nil, tx.Delete(ctx, deletes)
 	}
 	return tx.Set(ctx, sets)
