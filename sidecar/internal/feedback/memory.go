@@ -198,7 +198,7 @@ func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
 	m.room = nquads
 	var uids map[string]graph.UID
 	err := m.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) (err error) {
-		uids, err = tx.Commit(ctx, nil, nquads)
+		uids, err = tx.Commit(ctx, nil, nquads, nil)
 		return err
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ type slowTx struct {
 	store *slow
 }
 
-func (t slowTx) Commit(ctx context.Context, deletes, sets []byte) (map[string]graph.UID, error) {
+func (t slowTx) Commit(ctx context.Context, deletes, sets, last []byte) (map[string]graph.UID, error) {
 	if bytes.Contains(sets, []byte("<evorag.retrieval.body>")) {
 		t.store.gate.RLock()
 		defer t.store.gate.RUnlock()
@@ -48,7 +48,7 @@ func (t slowTx) Commit(ctx context.Context, deletes, sets []byte) (map[string]gr
 		t.store.writes++
 		t.store.mu.Unlock()
 	}
-	return t.Tx.Commit(ctx, deletes, sets)
+	return t.Tx.Commit(ctx, deletes, sets, last)
 }
 
 func TestRetrievalsOfManyQueriesShareTransactions(t *testing.T) {
