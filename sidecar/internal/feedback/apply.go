@@ -284,6 +284,8 @@ var errCrowded = errors.New("others write the same edges all the time")
 func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*ledger, error) {
 	var done *ledger
 	attempts := 0
+	ctx, cancel := context.WithTimeout(ctx, longestCall)
+	defer cancel()
 	err := s.Store.RunTx(ctx, func(ctx context.Context, tx graph.Tx) error {
 		if attempts++; attempts > attemptsTogether && len(lessons)+len(rest) > s.Batch {
 			return errCrowded

@@ -170,8 +170,13 @@ func (s *Service) LearnedAlpha(namespace uint64) (float64, bool) {
 	return 0, false
 }
 
+// longestCall is after how long an engine that doesn't answer is asked anew.
+const longestCall = time.Minute
+
 // read runs a read-only query as the sidecar, at a fresh timestamp. It is a facet.Query.
 func (s *Service) read(ctx context.Context, text string, vars map[string]string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, longestCall)
+	defer cancel()
 	a, err := s.Store.OwnQuery(ctx, graph.Call{Query: text, Vars: vars, ReadOnly: true})
 	return a.JSON, err
 }
