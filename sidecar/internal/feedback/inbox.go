@@ -176,8 +176,7 @@ func appendEvent(b []byte, subject string, e Event, received string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(b, `%[1]s <dgraph.type> "evorag.Feedback" .
-%[1]s <evorag.feedback.id> %[2]s .
+	return fmt.Appendf(b, `%[1]s <evorag.feedback.id> %[2]s .
 %[1]s <evorag.feedback.key> %[3]s .
 %[1]s <evorag.feedback.status> "pending" .
 %[1]s <evorag.feedback.received> "%[4]s" .

@@ -236,8 +236,7 @@ func (m *memory) appendRetrieval(b []byte, subject string, r *graph.Retrieval) (
 	if err != nil {
 		return b, err
 	}
-	b = fmt.Appendf(b, `%[1]s <dgraph.type> "evorag.Retrieval" .
-%[1]s <evorag.retrieval.id> %[2]s .
+	b = fmt.Appendf(b, `%[1]s <evorag.retrieval.id> %[2]s .
 %[1]s <evorag.retrieval.time> "%[3]s" .
 %[1]s <evorag.retrieval.body> `, subject, graph.Quote(r.ID), at.UTC().Format(time.RFC3339Nano))
 	b = append(graph.AppendQuote(b, string(body)), " .\n"...)
