@@ -131,7 +131,7 @@ func TestStudyOfLearners(t *testing.T) {
 // gains there may not fall below it by more than noise.
 func TestLearningNeverHurts(t *testing.T) {
 	if os.Getenv("EVORAG_LONG") == "" {
-		t.Skip("takes minutes with the race detector; make test-long runs it")
+		t.Skip("takes minutes with the race detector; make test-learning runs it")
 	}
 	hash, err := relevance.NewHash(relevance.DefaultDim)
 	require.NoError(t, err)
