@@ -70,18 +70,6 @@ func Commit(ctx context.Context, tx graph.Tx, schema Query, edges []Edge, others
 	return err
 }
 
-// Counted tells which of the edges' predicates have @count.
-func Counted(ctx context.Context, query Query, edges []graph.Triplet) (map[string]bool, error) {
-	kinds, err := kindsOf(ctx, query, edges)
-	counted := map[string]bool{}
-	for p, kind := range kinds {
-		if kind.Count {
-			counted[p] = true
-		}
-	}
-	return counted, err
-}
-
 // kind is what the schema says of a predicate.
 type kind struct {
 	Predicate string `json:"predicate"`
