@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,8 +68,12 @@ func TestEveryCommandInTheDocumentationRuns(t *testing.T) {
 func (p page) run(t *testing.T, root, bin, dgraph string) {
 	front, grpc := freePort(t), freePort(t)
 	replace := []string{"localhost:8180", front, "localhost:9180", grpc}
-	env := append(os.Environ(), "DGRAPH_BIN="+dgraph, "DGRAPH_EVORAG_SERVER=http://"+front,
-		"DGRAPH_EVORAG_HTTP_ADDR="+front, "DGRAPH_EVORAG_GRPC_ADDR="+grpc)
+	// A reader who begins: nothing of the tester's settings, and nothing that an earlier page, or an
+	// earlier run of this test, left in a home.
+	home := t.TempDir()
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DGRAPH_EVORAG_") })
+	env = append(env, "HOME="+home, "XDG_CACHE_HOME="+home+"/.cache", "DGRAPH_BIN="+dgraph,
+		"DGRAPH_EVORAG_SERVER=http://"+front, "DGRAPH_EVORAG_HTTP_ADDR="+front, "DGRAPH_EVORAG_GRPC_ADDR="+grpc)
 	prelude := ""
 	switch setup, known := setups[p.setup]; {
 	case p.setup == "demo":

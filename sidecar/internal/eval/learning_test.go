@@ -99,10 +99,6 @@ func TestStudyOfLearners(t *testing.T) {
 	}
 	hash, err := relevance.NewHash(relevance.DefaultDim)
 	require.NoError(t, err)
-	root := os.Getenv("EVORAG_DATA")
-	entries, err := os.ReadDir(root)
-	require.NoError(t, err, "set EVORAG_DATA to the folder of question sets")
-	_ = entries
 	for _, s := range variants {
 		if *study != "all" && !strings.Contains(","+*study+",", ","+s.name+",") {
 			continue
