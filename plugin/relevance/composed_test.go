@@ -2,6 +2,7 @@ package relevance_test
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,6 +46,33 @@ func TestATableGivesTheVectorsItWasGiven(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Many vectors are compared in parts, by several goroutines.
+func TestALargeTableGivesEveryProduct(t *testing.T) {
+	h := newHash(t)
+	words := strings.Fields("river queen film north stone garden castle music winter letter")
+	var table relevance.Table
+	var vectors []relevance.Vector
+	for i := range 30_000 {
+		v := h.Embed(words[i%len(words)] + " " + words[i/7%len(words)] + " " + strconv.Itoa(i))
+		vectors = append(vectors, v)
+		table.Set(uint32(i), v)
+	}
+	table.Pack()
+	for _, i := range []int{0, 3, 29_999} { // changed since
+		vectors[i] = h.Embed("snow " + strconv.Itoa(i))
+		table.Set(uint32(i), vectors[i])
+	}
+	q := h.Ask("which castle garden is north of the river")
+	cos, greatest := table.Products(nil, q)
+	require.Len(t, cos, len(vectors))
+	most := float32(0)
+	for i, v := range vectors {
+		require.InDelta(t, v.Dot(q.Vector), cos[i], .02, i)
+		most = max(most, cos[i])
+	}
+	require.Equal(t, most, greatest)
 }
 
 func TestATableTidiesUpAfterItself(t *testing.T) {

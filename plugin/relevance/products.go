@@ -1,6 +1,9 @@
 package relevance
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // postings lists for every dimension the vectors that have a weight there.
 type postings struct {
@@ -8,9 +11,10 @@ type postings struct {
 	start   []uint32 // by dimension, into id and weight; one more at the end
 	id      []uint32
 	weight  []int8
+	scale   []float32 // of the vectors by id: one look where the entries would be four times as far
 }
 
-func (p *postings) bytes() int { return 4*cap(p.start) + 4*cap(p.id) + cap(p.weight) }
+func (p *postings) bytes() int { return 4*cap(p.start) + 4*cap(p.id) + cap(p.weight) + 4*cap(p.scale) }
 
 // invert lists all vectors of a packed table.
 func invert(t *Table) postings {
@@ -26,7 +30,9 @@ func invert(t *Table) postings {
 		p.start[d+1] += p.start[d]
 	}
 	next := slices.Clone(p.start)
+	p.scale = make([]float32, len(t.entries))
 	for id, e := range t.entries {
+		p.scale[id] = e.scale
 		for i := e.start; i < e.start+e.n; i++ {
 			at := next[t.index[i]]
 			next[t.index[i]]++
@@ -42,25 +48,13 @@ func invert(t *Table) postings {
 // about a millisecond.
 func (t *Table) Products(dst []float32, q *Question) (cos []float32, greatest float32) {
 	dst = slices.Grow(dst[:0], len(t.entries))[:len(t.entries)]
-	clear(dst)
-	p := &t.postings
-	for i, x := range q.Vector.Index {
-		if int(x)+1 >= len(p.start) {
-			break
-		}
-		w := q.Vector.Weight[i]
-		ids := p.id[p.start[x]:p.start[x+1]]
-		weights := p.weight[p.start[x]:p.start[x+1]]
-		for j, id := range ids {
-			dst[id] += w * float32(weights[j])
-		}
-	}
-	for id, e := range t.entries[:p.vectors] {
-		if !e.fresh {
-			dst[id] = cosine(dst[id] * e.scale)
-			greatest = max(greatest, dst[id])
-		}
-	}
+	var mu sync.Mutex
+	inParts(len(t.entries), func(from, to int) {
+		most := t.listed(dst, q, uint32(from), uint32(to))
+		mu.Lock()
+		defer mu.Unlock()
+		greatest = max(greatest, most)
+	})
 	for _, id := range t.fresh {
 		dst[id] = cosine(t.dot(id, q.dense))
 		greatest = max(greatest, dst[id])
@@ -68,5 +62,45 @@ func (t *Table) Products(dst []float32, q *Question) (cos []float32, greatest fl
 	return dst, greatest
 }
 
+// listed writes the cosines of ids from..to-1 by the postings, which for fresh ids are old, and
+// gives the greatest of the others and 0.
+func (t *Table) listed(dst []float32, q *Question, from, to uint32) (greatest float32) {
+	p := &t.postings
+	clear(dst[from:to])
+	for i, x := range q.Vector.Index {
+		if int(x)+1 >= len(p.start) {
+			break
+		}
+		w := q.Vector.Weight[i]
+		ids := p.id[p.start[x]:p.start[x+1]]
+		weights := p.weight[p.start[x]:p.start[x+1]]
+		first, _ := slices.BinarySearch(ids, from)
+		for j, id := range ids[first:] {
+			if id >= to {
+				break
+			}
+			dst[id] += w * float32(weights[first+j])
+		}
+	}
+	for id := from; id < min(to, uint32(p.vectors)); id++ {
+		if sum := dst[id]; sum != 0 { // most have nothing in common with the question
+			c := cosine(sum * p.scale[id])
+			dst[id] = c
+			if c > greatest && !t.entries[id].fresh {
+				greatest = c
+			}
+		}
+	}
+	return greatest
+}
+
 // cosine takes out what the rounding of weights can add to a cosine.
-func cosine(x float32) float32 { return max(-1, min(1, x)) }
+func cosine(x float32) float32 {
+	if x > 1 {
+		return 1
+	}
+	if x < -1 {
+		return -1
+	}
+	return x
+}

@@ -67,31 +67,31 @@ func (r Rows) cosine(row uint32, x Dense) float32 {
 // has tells whether the question can be compared with the rows.
 func (r Rows) has(q *Question) bool { return !q.Model.None() && len(q.Model.Weight) == r.dim }
 
-// rowsAlone is how many products are left to one goroutine.
-const rowsAlone = 8192
+// alone is how many products are left to one goroutine.
+const alone = 8192
+
+// inParts has work done on 0..n-1, in parts by several goroutines where that is worth it.
+func inParts(n int, work func(from, to int)) {
+	workers := min(runtime.GOMAXPROCS(0), n/alone+1)
+	part := (n + workers - 1) / workers
+	var others sync.WaitGroup
+	for from := part; from < n; from += part {
+		others.Go(func() { work(from, min(from+part, n)) })
+	}
+	work(0, min(part, n))
+	others.Wait()
+}
 
 // overwrite writes the cosines with x of all ids that have a row over dst, which is as long as
 // of. It takes some 10 ms for 200,000 vectors of 384 dimensions on one core.
 func (r Rows) overwrite(dst []float32, of []uint32, x Dense) {
-	workers := min(runtime.GOMAXPROCS(0), len(of)/rowsAlone+1)
-	part := (len(of) + workers - 1) / workers
-	var wg sync.WaitGroup
-	for from := 0; from < len(of); from += part {
-		to := min(from+part, len(of))
-		work := func() {
-			for id := from; id < to; id++ {
-				if row := of[id]; row != NoRow {
-					dst[id] = r.cosine(row, x)
-				}
+	inParts(len(of), func(from, to int) {
+		for id := from; id < to; id++ {
+			if row := of[id]; row != NoRow {
+				dst[id] = r.cosine(row, x)
 			}
 		}
-		if workers == 1 {
-			work()
-		} else {
-			wg.Go(work)
-		}
-	}
-	wg.Wait()
+	})
 }
 
 // Cosines are those of x with the rows of some ids; 0 for NoRow, and for all where x is of another

@@ -8,7 +8,7 @@ import (
 
 // Table holds the vectors of many texts by dense id, and gives the products of all of them
 // with a question at once. Weights are kept as int8 with a scale for each vector; with the
-// postings that makes 8 bytes a feature and 16 a vector (a name of 15 letters takes about
+// postings that makes 8 bytes a feature and 20 a vector (a name of 15 letters takes about
 // 160 bytes). Readers may share it; Set and Pack exclude them.
 type Table struct {
 	entries []entry

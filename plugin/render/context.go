@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 )
@@ -55,7 +56,22 @@ func Display(n graph.Node) string {
 	if n.Name == "" {
 		return n.UID.String()
 	}
+	if onOneLine(n.Name) {
+		return n.Name
+	}
 	return strings.Join(strings.Fields(n.Name), " ")
+}
+
+// onOneLine tells a name that has no other white space than single spaces within.
+func onOneLine(name string) bool {
+	space := true // before it
+	for _, r := range name {
+		if unicode.IsSpace(r) && (r != ' ' || space) {
+			return false
+		}
+		space = r == ' '
+	}
+	return !space
 }
 
 func bundle(b *strings.Builder, r graph.Result) {
@@ -66,11 +82,13 @@ func bundle(b *strings.Builder, r graph.Result) {
 	b.WriteString(": ")
 	before := ""
 	for i, p := range r.Instances {
-		var inner []string
-		for _, n := range p.Nodes[1 : len(p.Nodes)-1] {
-			inner = append(inner, Display(n))
+		through := ""
+		for j, n := range p.Nodes[1 : len(p.Nodes)-1] {
+			if j > 0 {
+				through += " / "
+			}
+			through += Display(n)
 		}
-		through := strings.Join(inner, " / ")
 		switch {
 		case i > 0 && through == before:
 			b.WriteString(", ")

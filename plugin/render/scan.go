@@ -57,6 +57,26 @@ func (s *scanner) more(closing byte, first bool) bool {
 	return !s.fault
 }
 
+// items goes through a list, or the one item that stands in its place; each passes one.
+func (s *scanner) items(each func()) {
+	if s.next() != '[' {
+		each()
+		return
+	}
+	s.at++
+	for first := true; s.more(']', first); first = false {
+		each()
+	}
+}
+
+// members goes through an object; each is given a key, quotes included, and passes its value.
+func (s *scanner) members(each func(key []byte)) {
+	s.take('{')
+	for first := true; !s.fault && s.more('}', first); first = false {
+		each(s.key().of(s.text))
+	}
+}
+
 // end tells what was wrong with the text, of which nothing must be left.
 func (s *scanner) end() error {
 	if s.next() != 0 || s.at < len(s.text) || s.fault {

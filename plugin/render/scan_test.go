@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 )
 
@@ -20,6 +21,7 @@ func FuzzReading(f *testing.F) {
 	for _, text := range []string{
 		"", "{", "[", `{"a":}`, `{"a":1}}`, "nul", `{"a" 1}`, "[1,]", "[,1]", `{"a":1,}`, "[1 2]", `"\"`, `"\\"`, `["a\\\"b", "c"]`, "\x00", "[\x00]",
 		`[{"evorag.u":"0x1","knows":[{"evorag.u":"0x2","name":"B\u00f6b"}]}, {"evorag.u":"0x3"`, `[{"evorag.u":"0x1","knows":{"evorag.u":"0x2","age":3,"knows|evorag.score":1e400}}]`,
+		`[{"u":"0x1","e":[{"u":"0x2","s":7.5},{"u":"0x3","h":true}]}]`, `{"u":"0x1","e":{"u":"0x2","s":{}}}`, `[{"u":"0x1","e":[{"u":"0x2"]`,
 		`[{"evorag.u":"0x1","knows":[1,null,[2,{}],{"count":3}]}]`, " [ ] ", "-1.5e+7", "[tru]", "[1-2]", "{}}", `[{"a":[}]`,
 	} {
 		f.Add([]byte(text))
@@ -38,6 +40,9 @@ func FuzzReading(f *testing.F) {
 			var want bytes.Buffer
 			require.NoError(t, json.Compact(&want, text))
 			require.Equal(t, want.String(), string(v.AppendTo(nil)))
+		}
+		if Edges(text, func(graph.UID, graph.UID, graph.Contribution) {}) == nil {
+			require.NoError(t, err)
 		}
 		tree := &plan.Node{Children: []*plan.Node{knows(knows())}, Any: &plan.Node{}}
 		whole := append(append([]byte(`{"q":`), text...), '}')

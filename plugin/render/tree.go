@@ -15,38 +15,59 @@ import (
 // the root and where a reader first meets it, be it down the tree or, as Ratel reads, level by
 // level: clients take a node's first occurrence.
 type Tree struct {
-	values map[graph.UID]*Value
+	values func(graph.UID) *Value
 	single func(graph.Relation) bool
 	scores bool
 
-	roots []graph.UID
-	kids  map[graph.UID][]*branch
-	place map[graph.UID]bool
-	edges map[graph.Triplet]bool
-	shown map[graph.UID]bool
+	roots     []int32 // numbers of nodes
+	nodes     []treeNode
+	number    map[graph.UID]int32 // into nodes
+	relations []treeRelation
+	edges     map[treeEdge]bool
+	room      parser // for values
 }
+
+// treeNode is a node of the tree.
+type treeNode struct {
+	uid    graph.UID
+	kids   []branch
+	placed bool // its place is known
+	met    bool // by who goes level by level
+	shown  bool // by who goes down the tree
+}
+
+// treeRelation is a relation by its number, and how it stands in the answer.
+type treeRelation struct {
+	graph.Relation
+	key string
+	raw []byte // key, quoted
+}
+
+// treeEdge is a triplet by the numbers of its ends and of the relation from head to object.
+type treeEdge struct{ head, object, relation int32 }
 
 // branch is one relation of a node with the steps that follow it.
 type branch struct {
-	relation graph.Relation
+	relation int32
 	steps    []leg
 }
 
 type leg struct {
-	step  graph.Step
-	first bool // this is the place of the step's far end
-	early bool // a reader who goes level by level meets the far end here first
+	to    int32
+	score float64 // raw
+	first bool    // this is the place of the step's far end
+	early bool    // a reader who goes level by level meets the far end here first
 }
 
 // NewTree starts a tree at the start nodes, in the order in which they are to stand. values
-// holds the re-read nodes; single tells the relations that hold at most one node.
-func NewTree(starts []graph.UID, values map[graph.UID]*Value, single func(graph.Relation) bool) *Tree {
-	t := &Tree{
-		values: values, single: single, roots: starts,
-		kids: map[graph.UID][]*branch{}, place: map[graph.UID]bool{}, edges: map[graph.Triplet]bool{},
-	}
+// gives the re-read nodes, nil for one that has none; single tells the relations that hold at
+// most one node.
+func NewTree(starts []graph.UID, values func(graph.UID) *Value, single func(graph.Relation) bool) *Tree {
+	t := &Tree{values: values, single: single, number: map[graph.UID]int32{}, edges: map[treeEdge]bool{}}
 	for _, s := range starts {
-		t.place[s] = true
+		n := t.node(s)
+		t.nodes[n].placed = true
+		t.roots = append(t.roots, n)
 	}
 	return t
 }
@@ -54,95 +75,131 @@ func NewTree(starts []graph.UID, values map[graph.UID]*Value, single func(graph.
 // ShowScores puts every edge's score beside it as the facet "pred|evorag.score".
 func (t *Tree) ShowScores() { t.scores = true }
 
-// Add hangs a path into the tree. Paths come best first.
-func (t *Tree) Add(p graph.Path) {
-	for _, s := range p.Steps {
-		if t.edges[s.Triplet] {
-			continue
-		}
-		t.edges[s.Triplet] = true
-		t.branch(s).steps = append(t.branch(s).steps, leg{step: s, first: !t.place[s.To()]})
-		t.place[s.To()] = true
+// Add hangs a step into the tree. Paths come best first, each from its start on.
+func (t *Tree) Add(s graph.Step) {
+	from, to, relation := t.node(s.From()), t.node(s.To()), t.relation(s.Relation())
+	edge := treeEdge{from, to, relation}
+	if s.Inverse {
+		edge = treeEdge{to, from, t.relation(graph.Relation{Predicate: s.Predicate})}
 	}
+	if t.edges[edge] {
+		return
+	}
+	t.edges[edge] = true
+	b := t.branch(from, relation)
+	b.steps = append(b.steps, leg{to: to, score: s.Score, first: !t.nodes[to].placed})
+	t.nodes[to].placed = true
 }
 
-func (t *Tree) branch(s graph.Step) *branch {
-	for _, b := range t.kids[s.From()] {
-		if b.relation == s.Relation() {
-			return b
-		}
+// node gives a node its number.
+func (t *Tree) node(u graph.UID) int32 {
+	n, ok := t.number[u]
+	if !ok {
+		n = int32(len(t.nodes))
+		t.number[u] = n
+		t.nodes = append(t.nodes, treeNode{uid: u})
 	}
-	b := &branch{relation: s.Relation()}
-	t.kids[s.From()] = append(t.kids[s.From()], b)
-	return b
+	return n
+}
+
+// relation gives a relation its number; an answer has few.
+func (t *Tree) relation(r graph.Relation) int32 {
+	n := slices.IndexFunc(t.relations, func(known treeRelation) bool { return known.Relation == r })
+	if n < 0 {
+		n = len(t.relations)
+		t.relations = append(t.relations, treeRelation{r, r.String(), String(r.String()).Raw})
+	}
+	return int32(n)
+}
+
+func (t *Tree) branch(from, relation int32) *branch {
+	kids := &t.nodes[from].kids
+	i := slices.IndexFunc(*kids, func(b branch) bool { return b.relation == relation })
+	if i < 0 {
+		i = len(*kids)
+		*kids = append(*kids, branch{relation: relation})
+	}
+	return &(*kids)[i]
 }
 
 // Value is the block's array.
 func (t *Tree) Value() *Value {
-	t.shown = map[graph.UID]bool{}
 	t.levels()
 	out := Array()
 	for _, r := range t.roots {
-		out.Items = append(out.Items, t.node(r, true, true))
+		out.Items = append(out.Items, t.value(r, true, true))
 	}
 	return out
 }
 
 // levels finds where Ratel first meets each node: it goes level by level, keys in order.
 func (t *Tree) levels() {
-	met := map[graph.UID]bool{}
 	for _, r := range t.roots {
-		met[r] = true
+		t.nodes[r].met = true
 	}
-	queue := slices.Clone(t.roots)
-	for len(queue) > 0 {
-		branches := slices.Clone(t.kids[queue[0]])
-		queue = queue[1:]
-		slices.SortFunc(branches, func(a, b *branch) int { return strings.Compare(a.relation.String(), b.relation.String()) })
+	for queue := slices.Clone(t.roots); len(queue) > 0; queue = queue[1:] {
+		branches := slices.Clone(t.nodes[queue[0]].kids)
+		slices.SortFunc(branches, func(a, b branch) int {
+			return strings.Compare(t.relations[a.relation].key, t.relations[b.relation].key)
+		})
 		for _, b := range branches {
 			for i := range b.steps {
 				l := &b.steps[i]
-				l.early = !met[l.step.To()]
-				met[l.step.To()] = true
+				l.early = !t.nodes[l.to].met
+				t.nodes[l.to].met = true
 				if l.first {
-					queue = append(queue, l.step.To())
+					queue = append(queue, l.to)
 				}
 			}
 		}
 	}
 }
 
-// node writes a node; early where its values stand in any case.
-func (t *Tree) node(u graph.UID, early, children bool) *Value {
-	v := Object()
-	if from := t.values[u]; from != nil && (early || !t.shown[u]) {
-		for _, m := range from.Members {
-			if !plan.Spliced(m.Key) {
-				v.Members = append(v.Members, m)
-			}
-		}
+// value writes a node; early where its values stand in any case.
+func (t *Tree) value(n int32, early, children bool) *Value {
+	node := &t.nodes[n]
+	v := t.room.new(Value{kind: '{'})
+	if early || !node.shown {
+		v.Members = own(t.values(node.uid))
 	}
-	t.shown[u] = true
+	node.shown = true
 	if len(v.Members) == 0 {
-		v.Set("uid", String(u.String()))
+		v.Set("uid", String(node.uid.String()))
 	}
 	if !children {
 		return v
 	}
-	for _, b := range t.kids[u] {
-		key, list := b.relation.String(), Array()
+	for _, b := range node.kids {
+		list := t.room.new(Value{kind: '[', Items: make([]*Value, 0, len(b.steps))})
+		r := &t.relations[b.relation]
 		for _, l := range b.steps {
-			child := t.node(l.step.To(), l.early, l.first)
+			child := t.value(l.to, l.early, l.first)
 			if t.scores {
-				child.Set(key+"|evorag.score", Raw(strconv.AppendFloat(nil, l.step.Score, 'f', -1, 64)))
+				child.Set(r.key+"|evorag.score", Raw(strconv.AppendFloat(nil, l.score, 'f', -1, 64)))
 			}
 			list.Items = append(list.Items, child)
 		}
-		if t.single(b.relation) && len(list.Items) == 1 {
-			v.Set(key, list.Items[0])
-			continue
+		if len(list.Items) == 1 && t.single(r.Relation) {
+			list = list.Items[0]
 		}
-		v.Set(key, list)
+		v.Members = append(v.Members, Member{Key: r.key, raw: r.raw, Value: list})
 	}
 	return v
+}
+
+// own are the members of a re-read node that no plan has put there; what is appended to them
+// changes no others.
+func own(from *Value) []Member {
+	if from == nil {
+		return nil
+	}
+	spliced := func(m Member) bool { return plan.Spliced(m.Key) }
+	rest := from.Members
+	for len(rest) > 0 && spliced(rest[0]) { // as a rule it comes first, alone
+		rest = rest[1:]
+	}
+	if slices.ContainsFunc(rest, spliced) {
+		rest = slices.DeleteFunc(slices.Clone(rest), spliced)
+	}
+	return slices.Clip(rest)
 }

@@ -21,14 +21,20 @@ func path(start graph.UID, steps ...any) graph.Path {
 	return p
 }
 
-func values(t *testing.T, of map[graph.UID]string) map[graph.UID]*Value {
+func hang(tree *Tree, p graph.Path) {
+	for _, s := range p.Steps {
+		tree.Add(s)
+	}
+}
+
+func values(t *testing.T, of map[graph.UID]string) func(graph.UID) *Value {
 	m := map[graph.UID]*Value{}
 	for u, text := range of {
 		v, err := Parse([]byte(text))
 		require.NoError(t, err)
 		m[u] = v
 	}
-	return m
+	return func(u graph.UID) *Value { return m[u] }
 }
 
 func TestTree(t *testing.T) {
@@ -84,7 +90,7 @@ func TestTree(t *testing.T) {
 				3: `{"evorag.u":"0x3","name":"n3"}`, 4: `{"evorag.u":"0x4","name":"n4"}`,
 			}), single)
 			for _, p := range c.paths {
-				tree.Add(p)
+				hang(tree, p)
 			}
 			require.Equal(t, c.want, string(tree.Value().AppendTo(nil)))
 		})
@@ -92,9 +98,9 @@ func TestTree(t *testing.T) {
 }
 
 func TestTreeShowsScoresBesideTheEdge(t *testing.T) {
-	tree := NewTree([]graph.UID{1}, nil, func(graph.Relation) bool { return false })
+	tree := NewTree([]graph.UID{1}, func(graph.UID) *Value { return nil }, func(graph.Relation) bool { return false })
 	tree.ShowScores()
-	tree.Add(path(1, "~knows", 2))
+	hang(tree, path(1, "~knows", 2))
 	require.Equal(t, `[{"uid":"0x1","~knows":[{"uid":"0x2","~knows|evorag.score":100}]}]`, string(tree.Value().AppendTo(nil)))
 }
 
@@ -117,4 +123,13 @@ func TestContext(t *testing.T) {
 [2] Alien -[directed by]-> ? <-[directed by]- ?: Ridley Scott: Gladiator, 0x4; and 3 more
 [3] Alien -[directed by]-> ?: Tom, Ann
 `, got)
+}
+
+func TestDisplayIsOnOneLine(t *testing.T) {
+	for name, want := range map[string]string{
+		"Ridley Scott": "Ridley Scott", "Ridley\nScott": "Ridley Scott", " Ridley": "Ridley", "Ridley ": "Ridley", "Ridley  Scott": "Ridley Scott",
+		"Ridley\u00a0Scott": "Ridley Scott", "Böb": "Böb", "": "0x7", " ": "",
+	} {
+		require.Equal(t, want, Display(graph.Node{UID: 7, Name: name}), "%q", name)
+	}
 }

@@ -19,12 +19,18 @@ type GroupScorer interface {
 func (c *Columns) score(scorer Scorer, all GroupScorer, from Node, group []Step) {
 	n := len(group)
 	c.P, c.Sc = slices.Grow(c.P[:0], n)[:n], slices.Grow(c.Sc[:0], n)[:n]
+	c.fill(scorer, all, from, group)
+}
+
+// fill is score where P and Sc are as long as the group.
+func (c *Columns) fill(scorer Scorer, all GroupScorer, from Node, group []Step) {
 	if all == nil {
 		for i, s := range group {
 			c.P[i], c.Sc[i] = scorer.Score(from, s)
 		}
 		return
 	}
+	n := len(group)
 	c.To, c.Edge = slices.Grow(c.To[:0], n)[:n], slices.Grow(c.Edge[:0], n)[:n]
 	for i, s := range group {
 		c.To[i], c.Edge[i] = uint32(s.To), s.Edge

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,7 @@ import (
 
 // Hubs ranks the steps of hubs once for all searches of one question, which then take them
 // from the best on and stop early. They share a graph and a scorer, and may run at once. The
-// zero Hubs is ready.
+// zero Hubs is ready; after the last search Release gives its memory back.
 type Hubs struct {
 	Least int // steps of one relation that make a node a hub, default 512
 
@@ -35,15 +36,33 @@ type hub struct {
 	adj    Adjacency
 	scorer Scorer
 
-	mu      sync.Mutex
-	scores  Columns
-	order   []uint32     // numbers of steps, those of the buckets before ready in the order of compare
-	buckets []uint32     // where each begins in order, and the end
-	sorted  int          // buckets
-	ready   atomic.Int64 // steps that are in order
+	mu sync.Mutex
+	hubRoom
+	sorted int          // buckets
+	ready  atomic.Int64 // steps that are in order
 
 	met   sync.Once
-	meets []Buckets // by number of step: the relations of the node that it leads to; nil: not known
+	local bool // the scorer knows what meets at a node
+}
+
+// hubRoom is the memory that a hub needs. It is used again.
+type hubRoom struct {
+	p, sc   []float64 // by number of step
+	order   []uint32  // numbers of steps, those of the buckets before ready in the order of compare
+	next    []uint32  // by bucket, for deal
+	buckets []uint32  // where each begins in order, and the end
+	meets   []Buckets // by number of step: the relations of the node that it leads to
+}
+
+var hubRooms = sync.Pool{New: func() any { return new(hubRoom) }}
+
+// Release gives the memory back for other questions. No search may use the Hubs after it.
+func (h *Hubs) Release() {
+	for _, hub := range h.of {
+		room := hub.hubRoom
+		hubRooms.Put(&room)
+	}
+	h.of = nil
 }
 
 // ranked is a step with its scores.
@@ -77,7 +96,7 @@ func (h *Hubs) get(from Node, group []Step, adj Adjacency, scorer Scorer) *hub {
 	}
 	found := h.of[key]
 	if found == nil {
-		found = &hub{from: from, steps: group, adj: adj, scorer: scorer}
+		found = &hub{from: from, steps: group, adj: adj, scorer: scorer, hubRoom: *hubRooms.Get().(*hubRoom)}
 		h.of[key] = found
 	}
 	return found
@@ -94,15 +113,14 @@ func (h *hub) at(n int) (ranked, bool) {
 	return h.ranked(h.order[n]), true
 }
 
-func (h *hub) ranked(i uint32) ranked { return ranked{h.steps[i], h.scores.P[i], h.scores.Sc[i]} }
+func (h *hub) ranked(i uint32) ranked { return ranked{h.steps[i], h.p[i], h.sc[i]} }
 
 // sort puts more than n steps in order.
 func (h *hub) sort(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.order == nil {
-		group, _ := h.scorer.(GroupScorer)
-		h.scores.score(h.scorer, group, h.from, h.steps)
+	if h.sorted == 0 {
+		h.score()
 		h.deal()
 	}
 	for h.ready.Load() <= int64(n) {
@@ -113,20 +131,50 @@ func (h *hub) sort(n int) {
 	}
 }
 
+// perPart is how many steps of a hub are scored by one goroutine at least.
+const perPart = 8192
+
+// score fills p and sc, on several processors where that is worth it: as a rule the question's
+// other searches wait for it.
+func (h *hub) score() {
+	n := len(h.steps)
+	h.p, h.sc = slices.Grow(h.p[:0], n)[:n], slices.Grow(h.sc[:0], n)[:n]
+	group, _ := h.scorer.(GroupScorer)
+	parts := max(1, min(runtime.GOMAXPROCS(0), n/perPart))
+	each := (n + parts - 1) / parts
+	part := func(from, to int) {
+		var c Columns
+		for ; from < to; from += perColumns {
+			end := min(from+perColumns, to)
+			c.P, c.Sc = h.p[from:end], h.sc[from:end]
+			c.fill(h.scorer, group, h.from, h.steps[from:end])
+		}
+	}
+	var others sync.WaitGroup
+	for from := each; from < n; from += each {
+		others.Go(func() { part(from, min(from+each, n)) })
+	}
+	part(0, min(each, n))
+	others.Wait()
+}
+
+// perColumns is how many steps of a hub are scored at once.
+const perColumns = 1024
+
 // leads tells whether a path may go on under a relation after the n-th step, which at has given.
 // Asked for every bundle that is filled through the hub, it keeps what the nodes say in one place.
 func (h *hub) leads(n int, r Rel) bool {
 	h.met.Do(func() {
-		local, ok := h.scorer.(LocalScorer)
-		if !ok {
+		var local LocalScorer
+		if local, h.local = h.scorer.(LocalScorer); !h.local {
 			return
 		}
-		h.meets = make([]Buckets, len(h.steps))
+		h.meets = slices.Grow(h.meets[:0], len(h.steps))[:len(h.steps)]
 		for i, s := range h.steps {
 			h.meets[i] = local.Relations(s.To)
 		}
 	})
-	return h.meets == nil || h.meets[h.order[n]]&BucketOf(r) != 0
+	return !h.local || h.meets[h.order[n]]&BucketOf(r) != 0
 }
 
 // perBucket is how many steps a bucket holds on average.
@@ -134,28 +182,34 @@ const perBucket = 32
 
 // deal fills the buckets, the one with the greatest P first.
 func (h *hub) deal() {
-	p := h.scores.P
-	most, least := slices.Max(p), slices.Min(p)
-	n := len(p)/perBucket + 1
-	in := func(p float64) int {
-		if most == least {
-			return 0
+	most, least := h.p[0], h.p[0]
+	for _, p := range h.p {
+		if p > most {
+			most = p
 		}
-		return int((most - p) / (most - least) * float64(n-1))
+		if p < least {
+			least = p
+		}
 	}
-	h.buckets = make([]uint32, n+1)
-	for _, p := range p {
-		h.buckets[in(p)+1]++
+	n := len(h.p)/perBucket + 1
+	scale := 0.0 // all are in the first
+	if most > least {
+		scale = float64(n-1) / (most - least)
+	}
+	h.buckets = slices.Grow(h.buckets[:0], n+1)[:n+1]
+	clear(h.buckets)
+	for _, p := range h.p {
+		h.buckets[int((most-p)*scale)+1]++
 	}
 	for i := range n {
 		h.buckets[i+1] += h.buckets[i]
 	}
-	next := slices.Clone(h.buckets)
-	h.order = make([]uint32, len(p))
-	for i, p := range p {
-		b := in(p)
-		h.order[next[b]] = uint32(i)
-		next[b]++
+	h.next = append(h.next[:0], h.buckets...)
+	h.order = slices.Grow(h.order[:0], len(h.p))[:len(h.p)]
+	for i, p := range h.p {
+		b := int((most - p) * scale)
+		h.order[h.next[b]] = uint32(i)
+		h.next[b]++
 	}
 }
 

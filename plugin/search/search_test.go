@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"sync"
 	"testing"
@@ -33,6 +34,9 @@ func TestTheSearchEqualsEnumeration(t *testing.T) {
 		want := w.reference(q)
 		if !reflect.DeepEqual(want, got.Bundles) {
 			t.Fatalf("want %s\n got %s", show(want), show(got.Bundles))
+		}
+		if q.Hubs != nil {
+			q.Hubs.Release() // other cases get its memory as it was left
 		}
 	})
 }
@@ -123,6 +127,28 @@ func TestAHubIsOneBundle(t *testing.T) {
 	require.True(t, hub.AtLeast, "counting stops")
 	require.GreaterOrEqual(t, hub.Total, search.DefaultCount-1)
 	require.LessOrEqual(t, got.Work.Edges, 2*60_001+1, "each edge is scored once to choose and once to fill")
+}
+
+// A hub is scored in parts by several goroutines, in memory that other questions have used.
+func TestALargeHubGivesWhatItsStepsGive(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for _, leaves := range []int{40_000, 1_000, 70_001} {
+		w := star(leaves)
+		for _, s := range w.steps[1] {
+			w.p[key{1, s}], w.sc[key{1, s}] = .1+.8*random.Float64(), random.Float64()
+		}
+		for _, hops := range []int{2, 3} { // the hub is on the last hop, and before it
+			q := search.Query{Hops: hops, Paths: 10, Instances: 30, Rule: search.Maximal, Budget: search.Budget{Edges: 1 << 20, Expansions: 1 << 20}}
+			want, err := search.Top(context.Background(), w, w, q)
+			require.NoError(t, err)
+			require.False(t, want.Partial)
+			q.Hubs = &search.Hubs{}
+			got, err := search.Top(context.Background(), w, w, q)
+			require.NoError(t, err)
+			require.Equal(t, want.Bundles, got.Bundles)
+			q.Hubs.Release()
+		}
+	}
 }
 
 func TestWhatCannotWinIsNotScored(t *testing.T) {

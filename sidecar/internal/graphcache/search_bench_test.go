@@ -224,6 +224,7 @@ func BenchmarkSearch(b *testing.B) {
 					})
 				}
 				wait.Wait()
+				hubs.Release()
 				took = append(took, time.Since(began))
 				for _, r := range results {
 					work.Edges += r.Work.Edges

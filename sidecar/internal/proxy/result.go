@@ -11,26 +11,34 @@ type instance struct {
 	alpha   float64
 	z       float64
 	bias    float64
-	start   graph.Node
-	nodes   []graph.Node
+	nodes   []graph.Node // the start first
 	steps   []graph.ScoredTriplet
 	terms   []rank.Term
 }
 
 func (in *instance) add(s graph.Step, label string, to graph.Node, sr, asked float64) {
-	in.nodes = append(in.nodes, to)
-	term := rank.Term{Sr: sr, Sc: s.Sc(), Question: asked}
+	in.take(scored(s, label, sr, asked, in.alpha), to)
+}
+
+// take is add for what has been scored already.
+func (in *instance) take(t graph.ScoredTriplet, to graph.Node) {
+	in.nodes, in.steps = append(in.nodes, to), append(in.steps, t)
 	if in.explain {
-		in.terms = append(in.terms, term)
+		in.terms = append(in.terms, rank.Term{Sr: t.Sr, Sc: t.Sc, Question: t.Asked})
 	}
-	in.steps = append(in.steps, graph.ScoredTriplet{
+}
+
+// scored is a step as it is shown.
+func scored(s graph.Step, label string, sr, asked, alpha float64) graph.ScoredTriplet {
+	term := rank.Term{Sr: sr, Sc: s.Sc(), Question: asked}
+	return graph.ScoredTriplet{
 		Triplet: s.Triplet, Label: label, Inverse: s.Inverse,
-		Score: s.Score, Sr: sr, Sc: s.Sc(), Asked: asked, P: term.P(in.alpha),
-	})
+		Score: s.Score, Sr: sr, Sc: term.Sc, Asked: asked, P: term.P(alpha),
+	}
 }
 
 func (in *instance) done() graph.Instance {
-	out := graph.Instance{Nodes: append([]graph.Node{in.start}, in.nodes...), Triplets: in.steps, Z: in.z}
+	out := graph.Instance{Nodes: in.nodes, Triplets: in.steps, Z: in.z}
 	if in.explain {
 		out.Parts = map[string]graph.Float{}
 		for _, p := range rank.Explain(in.alpha, in.terms, in.bias) {
@@ -40,11 +48,7 @@ func (in *instance) done() graph.Instance {
 	return out
 }
 
-// pathOf is the path behind a shown instance.
-func pathOf(in graph.Instance) graph.Path {
-	p := graph.Path{Start: in.Nodes[0].UID}
-	for _, t := range in.Triplets {
-		p.Steps = append(p.Steps, graph.Step{Triplet: t.Triplet, Inverse: t.Inverse, Contribution: graph.Contribution{Score: t.Score}})
-	}
-	return p
+// stepOfShown is the step behind a shown triplet.
+func stepOfShown(t graph.ScoredTriplet) graph.Step {
+	return graph.Step{Triplet: t.Triplet, Inverse: t.Inverse, Contribution: graph.Contribution{Score: t.Score}}
 }

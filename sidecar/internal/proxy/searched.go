@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"math"
 	"runtime"
 	"slices"
 
@@ -141,6 +140,7 @@ func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer
 	all := make([]found, len(starts))
 	reasons := make([]string, len(starts))
 	hubs := &search.Hubs{}
+	defer hubs.Release()
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, u := range starts {
@@ -167,42 +167,15 @@ func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer
 
 // ranked turns what was found from every start node into results, best first.
 func (q *query) ranked(b *plan.Block, g Graph, sr search.Relevance, t *terms, all []found) []graph.Result {
+	s := q.newShower(b, g, sr, t, all)
 	var results []graph.Result
 	for _, f := range all {
 		for _, bundle := range f.bundles {
-			results = append(results, q.bundle(b, g, sr, t, f.start, bundle))
+			results = append(results, s.bundle(f.start, bundle))
 		}
 	}
 	slices.SortStableFunc(results, func(x, y graph.Result) int { return cmp.Compare(y.Z, x.Z) })
 	return results
-}
-
-// bundle turns a search result from dense ids into what is shown.
-func (q *query) bundle(b *plan.Block, g Graph, relevance search.Relevance, t *terms, start graph.UID, found search.Bundle) graph.Result {
-	first, _ := g.Node(start)
-	r := graph.Result{
-		Block: b.Key, Start: graph.Node{UID: start, Name: g.Name(first)},
-		Total: found.Total, AtLeast: found.AtLeast, Z: math.Inf(-1), Bias: t.hops(len(found.Metapath)),
-	}
-	for _, rel := range found.Metapath {
-		r.Metapath = append(r.Metapath, g.Relation(rel).String())
-	}
-	for _, p := range found.Paths {
-		in := instance{
-			explain: b.Explain, alpha: b.Alpha, z: p.Z, bias: r.Bias, start: r.Start,
-			nodes: make([]graph.Node, 0, len(p.Steps)), steps: make([]graph.ScoredTriplet, 0, len(p.Steps)),
-		}
-		from := first
-		for _, st := range p.Steps {
-			sr := relevance.Sr(uint32(from), uint32(st.Rel), uint32(st.To), st.Edge)
-			step := stepOf(g, from, st)
-			in.add(step, q.view.label(step.Predicate), graph.Node{UID: step.To(), Name: g.Name(st.To)}, sr, t.asked(step.Relation()))
-			from = st.To
-		}
-		r.Instances = append(r.Instances, in.done())
-		r.Z = max(r.Z, p.Z)
-	}
-	return r
 }
 
 // stepOf is the edge behind a search step from a node.
@@ -241,13 +214,13 @@ func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, res
 			}
 		}
 	}
-	v := q.hang(b, starts, results, values)
+	v := q.hang(b, starts, results, func(u graph.UID) *render.Value { return values[u] })
 	q.stages.mark("engine", q.Now())
 	return v, nil
 }
 
 // hang hangs the kept paths up in a tree.
-func (q *query) hang(b *plan.Block, starts []graph.UID, results []graph.Result, values map[graph.UID]*render.Value) *render.Value {
+func (q *query) hang(b *plan.Block, starts []graph.UID, results []graph.Result, values func(graph.UID) *render.Value) *render.Value {
 	q.results = append(q.results, results...)
 	tree := render.NewTree(inRankOrder(starts, results), values, q.view.single)
 	if b.Explain {
@@ -255,7 +228,9 @@ func (q *query) hang(b *plan.Block, starts []graph.UID, results []graph.Result, 
 	}
 	for _, r := range results {
 		for _, in := range r.Instances {
-			tree.Add(pathOf(in))
+			for _, t := range in.Triplets {
+				tree.Add(stepOfShown(t))
+			}
 		}
 	}
 	return tree.Value()

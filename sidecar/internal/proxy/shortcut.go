@@ -55,10 +55,10 @@ func (q *query) shortcuts(ctx context.Context, b *plan.Block, results []graph.Re
 
 // withLabels is an instance with its shortcuts as they are called, ranked accordingly.
 func (q *query) withLabels(b *plan.Block, in graph.Instance, bias float64, facets map[graph.Triplet]shortcutFacets, sr func(from, label, to string) float64) graph.Instance {
-	again := instance{explain: b.Explain, alpha: b.Alpha, bias: bias, start: in.Nodes[0]}
+	again := instance{explain: b.Explain, alpha: b.Alpha, bias: bias, nodes: []graph.Node{in.Nodes[0]}}
 	p := make([]float64, len(in.Triplets))
 	for i, t := range in.Triplets {
-		step := graph.Step{Triplet: t.Triplet, Inverse: t.Inverse, Contribution: graph.Contribution{Score: t.Score}}
+		step := stepOfShown(t)
 		if t.Predicate == graph.ShortcutPredicate {
 			t.Label = facets[t.Triplet].label
 			t.Sr = sr(in.Nodes[i].Name, t.Label, in.Nodes[i+1].Name)

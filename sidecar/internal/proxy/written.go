@@ -340,7 +340,7 @@ func (c *chains) result(b *plan.Block, bundle rank.Bundle, v view) graph.Result 
 	for _, m := range bundle.Members {
 		ch := &c.all[m]
 		ch.kept = true
-		in := instance{explain: b.Explain, alpha: b.Alpha, z: ch.key.Z, bias: r.Bias, start: r.Start}
+		in := instance{explain: b.Explain, alpha: b.Alpha, z: ch.key.Z, bias: r.Bias, nodes: []graph.Node{r.Start}}
 		for _, e := range ch.end.Line()[1:] {
 			in.add(e.Step, v.label(e.Step.Predicate), graph.Node{UID: e.UID, Name: string(e.Name)}, c.reached[e.ID].sr, c.terms.asked(e.Step.Relation()))
 		}
