@@ -46,6 +46,8 @@ type search struct {
 	streams  []stream
 	frontier frontier
 	columns  Columns
+	chosen   []found // room for the best of the search, and of a bundle
+	filled   []found
 	metas    map[metaStep]int32
 	best     kept
 
@@ -67,6 +69,7 @@ func borrow(ctx context.Context, adj Adjacency, scorer Scorer, q Query) *search 
 	*s = search{
 		ctx: ctx, adj: adj, scorer: scorer, q: q, budget: q.Budget,
 		prefixes: s.prefixes[:0], streams: s.streams[:0], frontier: s.frontier[:0], metas: s.metas, columns: s.columns,
+		chosen: s.chosen, filled: s.filled,
 	}
 	clear(s.metas)
 	copy(s.bias[1:], q.HopBias[min(1, len(q.HopBias)):])
@@ -88,7 +91,7 @@ func orDefault(n, otherwise int) int {
 // release gives the scratch memory back and lets go of everything of the caller's.
 func (s *search) release() {
 	clear(s.streams)
-	*s = search{prefixes: s.prefixes, streams: s.streams, frontier: s.frontier, metas: s.metas, columns: s.columns}
+	*s = search{prefixes: s.prefixes, streams: s.streams, frontier: s.frontier, metas: s.metas, columns: s.columns, chosen: s.chosen, filled: s.filled}
 	pool.Put(s)
 }
 

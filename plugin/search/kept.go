@@ -97,11 +97,6 @@ func (s *search) walk(f found, buf *[MaxHops]Step) []Step {
 	return steps
 }
 
-func (s *search) steps(f found) []Step {
-	var buf [MaxHops]Step
-	return slices.Clone(s.walk(f, &buf))
-}
-
 func (s *search) metapath(f found) []Rel {
 	var buf [MaxHops]Step
 	rels := make([]Rel, 0, f.key.Hops)

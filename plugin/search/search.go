@@ -162,16 +162,16 @@ func Top(ctx context.Context, adj Adjacency, scorer Scorer, q Query) (Result, er
 	s := borrow(ctx, adj, scorer, q)
 	defer s.release()
 
-	s.best = kept{limit: q.Paths, distinct: !q.Single}
+	s.best = kept{list: s.chosen[:0], limit: q.Paths, distinct: !q.Single}
 	share := s.budget
 	if !q.Single { // a quarter is left to fill the bundles that the rest has chosen
 		share.Edges -= share.Edges / 4
 		share.Expansions -= share.Expansions / 4
 	}
 	s.run(span{1, q.Hops}, share)
-	chosen := s.best.list
+	s.chosen = s.best.list
 	var result Result
-	for _, best := range chosen {
+	for _, best := range s.chosen {
 		result.Bundles = append(result.Bundles, s.bundle(best))
 	}
 	result.Reason, result.Partial = s.cut, s.cut != ""
@@ -183,7 +183,7 @@ func Top(ctx context.Context, adj Adjacency, scorer Scorer, q Query) (Result, er
 func (s *search) bundle(best found) Bundle {
 	metapath := s.metapath(best)
 	b := Bundle{Metapath: metapath, Total: 1}
-	s.best = kept{limit: 1, list: []found{best}}
+	s.best = kept{limit: 1, list: append(s.filled[:0], best)}
 	if !s.q.Single {
 		if s.q.Instances > 1 {
 			s.best.limit = s.q.Instances
@@ -194,8 +194,14 @@ func (s *search) bundle(best found) Bundle {
 		b.Total, b.AtLeast = s.count(metapath)
 		b.Total = max(b.Total, len(s.best.list))
 	}
-	for _, f := range s.best.list {
-		b.Paths = append(b.Paths, Path{Steps: s.steps(f), Z: f.key.Z, MeanSc: f.key.MeanSc})
+	s.filled = s.best.list
+	b.Paths = make([]Path, len(s.filled))
+	steps := make([]Step, 0, len(s.filled)*len(metapath))
+	for i, f := range s.filled {
+		var buf [MaxHops]Step
+		from := len(steps)
+		steps = append(steps, s.walk(f, &buf)...)
+		b.Paths[i] = Path{Steps: steps[from:len(steps):len(steps)], Z: f.key.Z, MeanSc: f.key.MeanSc}
 	}
 	return b
 }
