@@ -1,8 +1,6 @@
 package render
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
@@ -16,15 +14,14 @@ type Element struct {
 	Step   graph.Step // how it was reached from Parent; zero for a root
 	Parent *Element
 	ID     int  // dense over the elements of a Written, from 0, in the engine's order
-	Order  int  // place in the ranking, from 0; Unranked where no chain goes through it
 	Drop   bool // leave it and everything below it out of the answer
 
 	members []member
+	leaf    bool   // none of the members is a list
+	ranked  bool   // it is among those of in
+	in      *list  // where it stands
 	by      []byte // what the user orders the list by; nil: no such value
 }
-
-// Unranked elements stand last, in the engine's order.
-const Unranked = math.MaxInt
 
 // member is what the user sees of an element under one key.
 type member struct {
@@ -39,6 +36,7 @@ type list struct {
 	single  bool   // the engine gave an object, not an array
 	foreign []span // items that are no nodes, such as {"count": 3}
 	items   []*Element
+	ranked  []*Element // of those, best first; there is room for all
 }
 
 func (l *list) empty() bool { return len(l.items)+len(l.foreign) == 0 }
@@ -130,18 +128,34 @@ func (e *Element) Line() []*Element {
 	return line
 }
 
-// Close puts every list in ranked order (a list to which the user gave an order keeps it),
-// pages it, and takes out what was dropped and what only the ranking needed.
+// Rank puts the element next in its list, behind those that were ranked before; it reports whether
+// it was not ranked yet.
+func (e *Element) Rank() bool {
+	if e.ranked {
+		return false
+	}
+	e.ranked = true
+	e.in.ranked = append(e.in.ranked, e)
+	return true
+}
+
+// Close puts every list in ranked order, what was not ranked last and in the engine's order (a list
+// to which the user gave an order keeps it), pages it, and takes out what was dropped and what only the ranking needed.
 func (w *Written) Close() { w.root.close() }
 
 // close leaves what is to be shown of the list, in its order.
 func (l *list) close() {
+	if l.node.ByValue == "" && !l.node.Ordered {
+		for _, e := range l.items {
+			if !e.ranked {
+				l.ranked = append(l.ranked, e)
+			}
+		}
+		l.items = l.ranked
+	}
 	l.items = slices.DeleteFunc(l.items, func(e *Element) bool { return e.Drop || !e.close() })
-	switch {
-	case l.node.ByValue != "":
+	if l.node.ByValue != "" {
 		l.items = byValue(l.items, l.node.ByValue == "orderdesc")
-	case !l.node.Ordered:
-		slices.SortFunc(l.items, func(a, b *Element) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) })
 	}
 	l.items = page(l.items, l.node)
 }
@@ -160,6 +174,9 @@ func page(e []*Element, n *plan.Node) []*Element {
 // close closes the element's lists and reports whether the user's own fields have anything
 // left in it.
 func (e *Element) close() bool {
+	if e.leaf {
+		return true // or it would not have been kept
+	}
 	seen := false
 	e.members = slices.DeleteFunc(e.members, func(m member) bool {
 		if m.list != nil {

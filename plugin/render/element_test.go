@@ -58,9 +58,39 @@ func TestAWrittenAnswerHasItsEdges(t *testing.T) {
 func TestListsComeBackInRankOrderWithoutTheMarks(t *testing.T) {
 	w := written(t, three, &plan.Node{Children: []*plan.Node{knows()}})
 	ends := w.Chains()
-	ends[1].Order = 0
-	ends[0].Order = 1
+	require.True(t, ends[1].Rank())
+	require.True(t, ends[0].Rank())
+	require.False(t, ends[1].Rank(), "it has its place")
 	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Ann"},{"name":"Bob","knows|since":2006}]}]`, closed(w))
+}
+
+func TestWhatIsNotRankedStandsLastInTheEnginesOrder(t *testing.T) {
+	w := written(t, `[{"evorag.u":"0x1","knows":[{"evorag.u":"0x2","a":1},{"evorag.u":"0x3","a":2},{"evorag.u":"0x4","a":3},{"evorag.u":"0x5","a":4}]}]`,
+		&plan.Node{Children: []*plan.Node{knows()}})
+	ends := w.Chains()
+	ends[3].Rank()
+	ends[1].Rank()
+	ends[0].Drop = true
+	require.Equal(t, `[{"knows":[{"a":4},{"a":2},{"a":3}]}]`, closed(w))
+}
+
+func TestElementsNeedNotHaveTheirKeysInOneOrder(t *testing.T) {
+	n := knows()
+	n.Names = []string{"name"}
+	w := written(t, `[{"evorag.u":"0x1","knows":[{"evorag.u":"0x2","name":"a","knows|evorag.score":7},`+
+		`{"name":"b","knows|evorag.score":8,"evorag.u":"0x3"},{ "evorag.u" : "0xABC","other":[1],"name" :"c"},{"evorag.u":"0x1_0"},`+
+		`{"evorag.u":"ffffffffffffffff","name":"no uid"},{"evorag.u":"0xffffffffffffffff","name":"d","na\u006de":"e"}]}]`,
+		&plan.Node{Children: []*plan.Node{n}})
+	var uids []graph.UID
+	var names []string
+	var scores []float64
+	for _, e := range w.Chains() {
+		uids, names, scores = append(uids, e.UID), append(names, string(e.Name)), append(scores, e.Step.Score)
+	}
+	require.Equal(t, []graph.UID{2, 3, 0xabc, 1<<64 - 1}, uids, "what is without a uid is no node, what shows nothing is not shown")
+	require.Equal(t, []string{"a", "b", "c", "d"}, names)
+	require.Equal(t, []float64{7, 8, 100, 100}, scores)
+	require.Equal(t, `[{"knows":[{"evorag.u":"ffffffffffffffff","name":"no uid"},{"name":"a"},{"name":"b"},{"other":[1],"name":"c"},{"name":"d","na\u006de":"e"}]}]`, closed(w))
 }
 
 func TestPagingComesAfterTheRanking(t *testing.T) {
@@ -79,7 +109,7 @@ func TestPagingComesAfterTheRanking(t *testing.T) {
 			n := knows()
 			n.HasFirst, n.First, n.Offset, n.Ordered = c.node.HasFirst, c.node.First, c.node.Offset, c.node.Ordered
 			w := written(t, three, &plan.Node{Children: []*plan.Node{n}})
-			w.Chains()[1].Order = 0
+			w.Chains()[1].Rank()
 			require.Equal(t, `[{"name":"Eva","knows":`+c.want+`}]`, closed(w))
 		})
 	}

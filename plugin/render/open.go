@@ -86,8 +86,15 @@ func (w *Written) Release() {
 
 // shape is what is known of the elements of one list: what their keys are.
 type shape struct {
-	node *plan.Node
-	keys map[string]*role // by the key as it is written, without the quotes
+	node  *plan.Node
+	keys  map[string]*role // by the key as it is written, without the quotes
+	order []expected       // the keys of the latest elements, by their place: the next one's are the same
+}
+
+// expected is a key that may come.
+type expected struct {
+	text []byte // as it is written, with the quotes and the colon
+	role *role
 }
 
 // role is what a key of an element is for. A key may be for several things.
@@ -127,6 +134,32 @@ func (o *opener) role(s *shape, key []byte) *role {
 		s.keys[string(key)] = r
 	}
 	return r
+}
+
+// member reads the i-th key of an element and the colon.
+func (o *opener) member(s *shape, i int) (span, *role) {
+	if i < len(s.order) {
+		if x := s.order[i]; bytes.HasPrefix(o.text[o.at:], x.text) {
+			key := span{uint32(o.at), uint32(o.at + len(x.text) - 1)}
+			o.at += len(x.text)
+			return key, x.role
+		}
+	}
+	key := o.key()
+	if o.fault {
+		return key, nil
+	}
+	r := o.role(s, o.text[key.start+1:key.end-1])
+	x := expected{o.text[key.start:o.at], r}
+	if x.text[len(x.text)-2] != '"' {
+		return key, r // white space before the colon
+	}
+	if i == len(s.order) {
+		s.order = append(s.order, x)
+	} else if i < len(s.order) {
+		s.order[i] = x
+	}
+	return key, r
 }
 
 func (o *opener) decide(n *plan.Node, written []byte) *role {
@@ -179,6 +212,7 @@ func (o *opener) list(l *list, s *shape, parent *Element) {
 		}
 	}
 	l.items = o.items.copy(o.waiting.items[bottom:])
+	l.ranked = o.items.take(len(l.items))[:0]
 	o.waiting.items = o.waiting.items[:bottom]
 }
 
@@ -189,7 +223,7 @@ func (o *opener) item(l *list, s *shape, parent *Element) {
 		return
 	}
 	start := o.at
-	e, isNode := o.element(s, parent)
+	e, isNode := o.element(l, s, parent)
 	switch {
 	case !isNode:
 		l.foreign = append(l.foreign, span{uint32(start), uint32(o.at)})
@@ -199,23 +233,23 @@ func (o *opener) item(l *list, s *shape, parent *Element) {
 }
 
 // element reads one node; nil where it is not to be seen, false where it is no node.
-func (o *opener) element(s *shape, parent *Element) (e *Element, isNode bool) {
+func (o *opener) element(l *list, s *shape, parent *Element) (e *Element, isNode bool) {
 	e = &o.elements.take(1)[0]
-	*e = Element{Parent: parent, ID: o.opened, Order: Unranked}
+	*e = Element{Parent: parent, ID: o.opened, in: l, leaf: true}
 	o.opened++
 	contribution := graph.Neutral()
 	var score, hidden []byte
 	seen, named := false, math.MaxInt
 	bottom := len(o.waiting.members)
 	o.take('{')
-	for first := true; o.more('}', first); first = false {
-		m := member{key: o.key()}
-		if o.fault {
+	for i := 0; o.more('}', i == 0); i++ {
+		key, r := o.member(s, i)
+		if r == nil {
 			break
 		}
-		r := o.role(s, o.text[m.key.start+1:m.key.end-1])
+		m := member{key: key}
 		if c := o.next(); r.child != nil && (c == '{' || c == '[') {
-			m.list = &list{node: r.child.node}
+			m.list, e.leaf = &list{node: r.child.node}, false
 			o.list(m.list, r.child, e)
 			seen = seen || !m.list.empty()
 		} else {
@@ -234,8 +268,10 @@ func (o *opener) element(s *shape, parent *Element) (e *Element, isNode bool) {
 		case ofHidden:
 			hidden = value
 		}
-		if name, ok := text(value); ok && r.name > 0 && r.name < named {
-			e.Name, named = name, r.name
+		if r.name > 0 && r.name < named {
+			if name, ok := text(value); ok {
+				e.Name, named = name, r.name
+			}
 		}
 		if r.shown {
 			o.waiting.members = append(o.waiting.members, m)
@@ -269,12 +305,37 @@ func (o *opener) element(s *shape, parent *Element) (e *Element, isNode bool) {
 
 // uidIn reads "0x1f".
 func uidIn(value []byte) (graph.UID, bool) {
+	if uid, ok := hexIn(value); ok {
+		return uid, true
+	}
 	s, ok := text(value)
 	if !ok {
 		return 0, false
 	}
 	uid, err := graph.ParseUID(string(s))
 	return uid, err == nil
+}
+
+// hexIn reads a uid as the engine spells it; false for any other spelling.
+func hexIn(value []byte) (graph.UID, bool) {
+	const before, most = `"0x`, 16
+	digits := len(value) - len(before) - 1
+	if digits < 1 || digits > most || string(value[:len(before)]) != before || value[len(value)-1] != '"' {
+		return 0, false
+	}
+	var uid graph.UID
+	for _, c := range value[len(before) : len(value)-1] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		default:
+			return 0, false
+		}
+		uid = uid<<4 | graph.UID(c)
+	}
+	return uid, uid != 0
 }
 
 // text is the content of a JSON string, and false for other values.

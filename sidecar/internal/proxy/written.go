@@ -355,10 +355,13 @@ func (c *chains) arrange(w *render.Written, b *plan.Block) {
 	if b.Prune {
 		w.Each(func(e *render.Element) { e.Drop = true })
 	}
-	for place := range c.all {
-		ch := &c.all[place]
+	for i := range c.all {
+		ch := &c.all[i]
 		for e := ch.end; e != nil; e = e.Parent {
-			e.Order = min(e.Order, place)
+			known := !e.Rank()
+			if known && (!ch.kept || !e.Drop) {
+				break // and so are those above it
+			}
 			if ch.kept {
 				e.Drop = false
 			}
