@@ -3,7 +3,6 @@ package grpcfront
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -109,7 +108,7 @@ func told(caller metadata.MD, r *graph.Retrieval) (hdrs map[string]*api.ListOfSt
 	if r == nil {
 		return nil, nil, nil
 	}
-	b, err := json.Marshal(r)
+	b, err := r.AppendJSON(nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,15 +119,20 @@ func told(caller metadata.MD, r *graph.Retrieval) (hdrs map[string]*api.ListOfSt
 // answer sends the finished response.
 func answer(s grpc.ServerStream, a *proxy.Response, hdrs map[string]*api.ListOfString) error {
 	r := response(a)
-	r.Hdrs = hdrs
-	b, err := r.Marshal()
+	r.Hdrs, r.Json = hdrs, nil
+	rest, err := r.Marshal()
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
+	}
+	m := &message{data: mem.BufferSlice{mem.SliceBuffer(rest)}}
+	if len(a.JSON) > 0 { // the first field, which is not copied
+		length := protowire.AppendVarint(protowire.AppendTag(nil, fieldJSON, protowire.BytesType), uint64(len(a.JSON)))
+		m.data = mem.BufferSlice{mem.SliceBuffer(length), mem.SliceBuffer(a.JSON), mem.SliceBuffer(rest)}
 	}
 	if err := s.SetHeader(metadata.Pairs(costHeader, strconv.FormatUint(a.NumUIDs["_total"], 10))); err != nil {
 		return err
 	}
-	return s.SendMsg(&message{data: mem.BufferSlice{mem.SliceBuffer(b)}})
+	return s.SendMsg(m)
 }
 
 func response(a *proxy.Response) *api.Response {

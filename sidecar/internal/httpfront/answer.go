@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/dql"
-	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 )
 
@@ -66,12 +66,12 @@ func writeQueryError(w http.ResponseWriter, err error) {
 	writeFault(w, code, f)
 }
 
-// extensions stand beside "data", named and ordered as Dgraph's query.Extensions.
+// extensions stand beside "data", named and ordered as Dgraph's query.Extensions; behind them the
+// retrieval.
 type extensions struct {
-	Latency latency          `json:"server_latency"`
-	Txn     txn              `json:"txn"`
-	Metrics metrics          `json:"metrics"`
-	EvoRAG  *graph.Retrieval `json:"evorag,omitempty"`
+	Latency latency `json:"server_latency"`
+	Txn     txn     `json:"txn"`
+	Metrics metrics `json:"metrics"`
 }
 
 type latency struct {
@@ -108,21 +108,36 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, a *proxy.Response) {
 		},
 		Txn:     txn(a.Txn),
 		Metrics: metrics{a.NumUIDs},
-		EvoRAG:  a.Retrieval,
 	})
 	if err != nil {
 		writeQueryError(w, err)
 		return
 	}
-	out := bytes.NewBuffer(make([]byte, 0, len(a.JSON)+len(ext)+32))
-	out.WriteString(`{"data":`)
-	out.Write(a.JSON)
-	out.WriteString(`,"extensions":`)
-	out.Write(ext)
-	out.WriteByte('}')
+	room := answers.Get().(*[]byte)
+	b := append(append((*room)[:0], `{"data":`...), a.JSON...)
+	b = append(append(b, `,"extensions":`...), ext...)
+	if a.Retrieval != nil {
+		b = append(b[:len(b)-1], `,"evorag":`...)
+		if b, err = a.Retrieval.AppendJSON(b); err != nil {
+			writeQueryError(w, err)
+			return
+		}
+		b = append(b, '}')
+	}
+	b = append(b, '}')
 	w.Header().Set("Dgraph-TouchedUids", strconv.FormatUint(a.NumUIDs["_total"], 10))
-	writeBytes(w, r, http.StatusOK, out.Bytes())
+	writeBytes(w, r, http.StatusOK, b)
+	if cap(b) <= answerKept {
+		*room = b
+		answers.Put(room)
+	}
 }
+
+// answers are written again into the same room; that of an uncommonly large one is left to the
+// collector.
+var answers = sync.Pool{New: func() any { return new([]byte) }}
+
+const answerKept = 1 << 20
 
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	b, err := json.Marshal(v)

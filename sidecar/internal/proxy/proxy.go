@@ -192,6 +192,8 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 			read = mutation.ReadRDF(read).Query
 		}
 	}
+	id := make(chan string, 1)
+	go func() { id <- p.IDs.New(namespace(r.Credentials), q.began) }() // while the engine works
 	answer, err := q.engine(ctx, graph.Call{Query: read, Vars: r.Vars, Debug: r.Debug})
 	if err != nil {
 		return nil, err
@@ -203,7 +205,6 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer release(data)
 	for _, b := range q.plan.Blocks {
 		for i, m := range data.Members {
 			if m.Key != b.Key {
@@ -215,7 +216,9 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 		}
 	}
 	answer.JSON = data.AppendTo(make([]byte, 0, len(answer.JSON)))
+	go q.release(data)
 	retrieval := q.retrieval()
+	retrieval.ID = <-id
 	q.stages.mark("render", p.Now())
 	retrieval.Timings = q.stages.timings(q.began, q.trips)
 	p.Remember(retrieval)
@@ -246,6 +249,7 @@ type query struct {
 	reason  string // why the search is partial
 	note    string // why there may be nothing to show
 	linked  []graph.Entity
+	chains  []*chains // whose room is to be given back
 	results []graph.Result
 
 	features graph.Features // of the question asked last
@@ -282,8 +286,12 @@ func (q *query) rank(ctx context.Context, b *plan.Block, data *render.Value) (*r
 	return q.searched(ctx, b, data.Raw)
 }
 
-// release gives the room of the written blocks back, once the answer is written.
-func release(data *render.Value) {
+// release gives the room of the written blocks back, once their JSON is made. No caller has to wait
+// for it.
+func (q *query) release(data *render.Value) {
+	for _, c := range q.chains {
+		c.release()
+	}
 	for _, m := range data.Members {
 		if w := m.Value.Written(); w != nil {
 			w.Release()
@@ -320,6 +328,5 @@ func (q *query) retrieval() *graph.Retrieval {
 	}
 	r.Context = render.Context(r.Results)
 	r.Relevance = q.relevance(r.Results)
-	r.ID = q.IDs.New(r.Namespace, q.began)
 	return r
 }

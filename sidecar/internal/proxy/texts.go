@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"hash/maphash"
 	"sync"
 
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
@@ -16,15 +17,33 @@ type texts struct {
 	hash *relevance.Hash
 
 	mu       sync.RWMutex
-	now, old map[string]relevance.Packed
+	now, old remembered
 }
 
+// remembered are vectors by their texts. A text is known by its hash of 64 bits, seeded anew in each
+// process: that among twice textsKept texts one is taken for another has a chance of 3 in 10^11.
+type remembered struct {
+	ids     map[uint64]uint32
+	vectors relevance.List // in the order in which they came, that of the answers of the engine
+}
+
+func (r *remembered) get(key uint64) (relevance.Packed, bool) {
+	id, ok := r.ids[key]
+	if !ok {
+		return relevance.Packed{}, false
+	}
+	return r.vectors[id], true
+}
+
+var textSeed = maphash.MakeSeed()
+
 func (t *texts) vector(text string) relevance.Packed {
+	key := maphash.String(textSeed, text)
 	t.mu.RLock()
-	v, ok := t.now[text]
+	v, ok := t.now.get(key)
 	t.mu.RUnlock()
 	if !ok {
-		v = t.add(text)
+		v = t.add(key, text)
 	}
 	return v
 }
@@ -35,7 +54,7 @@ func (t *texts) vectors(list relevance.List, texts [][]byte) relevance.List {
 	var unknown []int
 	t.mu.RLock()
 	for i, text := range texts {
-		v, ok := t.now[string(text)]
+		v, ok := t.now.get(maphash.Bytes(textSeed, text))
 		if !ok {
 			unknown = append(unknown, i)
 		}
@@ -43,27 +62,30 @@ func (t *texts) vectors(list relevance.List, texts [][]byte) relevance.List {
 	}
 	t.mu.RUnlock()
 	for _, i := range unknown {
-		list[i] = t.add(string(texts[i]))
+		list[i] = t.add(maphash.Bytes(textSeed, texts[i]), string(texts[i]))
 	}
 	return list
 }
 
 // add brings a text's vector among those of now.
-func (t *texts) add(text string) relevance.Packed {
+func (t *texts) add(key uint64, text string) relevance.Packed {
 	t.mu.RLock()
-	v, ok := t.old[text]
+	v, ok := t.old.get(key)
 	t.mu.RUnlock()
 	if !ok {
 		v = relevance.Pack(t.hash.Embed(text))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.now) >= textsKept {
-		t.now, t.old = nil, t.now
+	if len(t.now.vectors) >= textsKept {
+		t.now, t.old = remembered{}, t.now
 	}
-	if t.now == nil {
-		t.now = make(map[string]relevance.Packed)
+	if t.now.ids == nil {
+		t.now.ids = make(map[uint64]uint32)
 	}
-	t.now[text] = v
+	if _, known := t.now.ids[key]; !known { // by another query, meanwhile
+		t.now.ids[key] = uint32(len(t.now.vectors))
+		t.now.vectors = append(t.now.vectors, v)
+	}
 	return v
 }

@@ -38,7 +38,7 @@ func (q *query) written(ctx context.Context, b *plan.Block, w *render.Written) e
 	}
 	q.stages.mark("engine", q.Now())
 	c := newChains(len(ends), w.Len())
-	defer c.release()
+	q.chains = append(q.chains, c)
 	q.score(ctx, b, c, ends)
 	results, err := q.shortcuts(ctx, b, c.retain(b, q.view))
 	if err != nil {
@@ -81,17 +81,11 @@ type chains struct {
 	relations map[string]uint32 // numbers of the predicates
 	terms     *terms
 
-	unsorted []chain // all, as the engine gave them
-	order    []sortKey
-	names    [][]byte
-	entities relevance.List // by the ID of the element
-	picked   []int
-}
-
-// sortKey is what nearly all chains are ordered by, and the place in unsorted.
-type sortKey struct {
-	z  float64
-	at int32
+	unsorted     []chain // all, as the engine gave them
+	order, spare []sortKey
+	names        [][]byte
+	entities     relevance.List // by the ID of the element
+	picked       []int
 }
 
 // chain is one candidate, which ends at an element.
@@ -131,7 +125,7 @@ var chainsPool = sync.Pool{New: func() any { return new(chains) }}
 // newChains gives room for candidates that end at some of the elements of an answer.
 func newChains(ends, elements int) *chains {
 	c := chainsPool.Get().(*chains)
-	c.all, c.unsorted, c.order = room(c.all, ends), room(c.unsorted, ends), room(c.order, ends)
+	c.all, c.unsorted, c.order, c.spare = room(c.all, ends), room(c.unsorted, ends), room(c.order, ends), room(c.spare, ends)
 	c.reached, c.names = room(c.reached, elements), room(c.names, elements)
 	c.metapaths, c.numbers, c.relations = append(c.metapaths[:0], metapath{}), map[metapath]int32{}, map[string]uint32{}
 	return c
@@ -166,21 +160,15 @@ func (q *query) score(ctx context.Context, b *plan.Block, c *chains, ends []*ren
 	sr := q.relevanceOfChains(ctx, b, c, ends)
 	for i, end := range ends {
 		c.unsorted[i] = chain{end: end, key: c.reach(end, b.Alpha, sr).sum.Key(c.terms.hops(end.Hops()))}
-		c.order[i] = sortKey{c.unsorted[i].key.Z, int32(i)}
+		c.order[i] = keyOf(c.unsorted[i].key.Z, i)
 	}
-	slices.SortFunc(c.order, func(x, y sortKey) int {
-		if x.z > y.z {
-			return -1
-		}
-		if x.z < y.z {
-			return 1
-		}
-		if d := rank.Compare(c.unsorted[x.at].key, c.unsorted[y.at].key); d != 0 {
+	ties := func(x, y int32) int {
+		if d := rank.Compare(c.unsorted[x].key, c.unsorted[y].key); d != 0 {
 			return d
 		}
-		return cmp.Or(compareLines(ends[x.at], ends[y.at]), cmp.Compare(x.at, y.at))
-	})
-	for place, k := range c.order {
+		return cmp.Or(compareLines(ends[x], ends[y]), cmp.Compare(x, y))
+	}
+	for place, k := range sortByZ(c.order, c.spare, ties) {
 		c.all[place] = c.unsorted[k.at]
 	}
 }
