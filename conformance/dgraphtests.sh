@@ -12,6 +12,7 @@
 #   DGRAPH_BIN   the engine (default bin/dgraph)
 #   EVORAG_BIN   the sidecar (default: one built from this repository)
 #   RUN          only tests whose names match, as in go test -run
+#   SKIP         but not those whose names match this, as in go test -skip
 #   WITHIN       how long one run may take (default 10m)
 #   EXPECT       how many of query must pass (default 814, what v25.4.0 passes; 0: any)
 set -euo pipefail
@@ -20,7 +21,7 @@ version=v25.4.0
 root=$(cd "$(dirname "$0")/.." && pwd)
 engine=$(realpath "${DGRAPH_BIN:-$root/bin/dgraph}")
 build=$root/bin/conformance
-[ -n "${RUN:-}" ] && EXPECT=${EXPECT:-0}
+[ -n "${RUN:-}${SKIP:-}" ] && EXPECT=${EXPECT:-0}
 expect=${EXPECT:-814}
 suites=("$@")
 [ $# -eq 0 ] && suites=(query)
@@ -132,7 +133,7 @@ run() { # directly or through, suite: the tests' output in $dir/tests.log
 	mkdir -p "$dir/tree/$suite" # the tests read files beside them
 	cp -r "$module/$suite/." "$dir/tree/$suite"
 	chmod -R u+w "$dir/tree"
-	(cd "$dir/tree/$suite" && timeout "${WITHIN:-10m}" "$(binary "$suite")" -test.v -test.run "${RUN:-.}") >"$dir/tests.log" 2>&1 || true
+	(cd "$dir/tree/$suite" && timeout "${WITHIN:-10m}" "$(binary "$suite")" -test.v -test.run "${RUN:-.}" -test.skip "${SKIP:-}") >"$dir/tests.log" 2>&1 || true
 	stop
 }
 names() { # result, log

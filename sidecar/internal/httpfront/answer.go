@@ -47,6 +47,16 @@ func writeFault(w http.ResponseWriter, code int, f fault) {
 	}{Errors: []fault{f}})
 }
 
+// writeUnread answers a request whose body can't be read as the alpha does.
+func writeUnread(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // the caller has gone
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Errors []fault `json:"errors"`
+	}{[]fault{{Message: err.Error(), Extensions: map[string]string{"code": codeInvalidRequest}}}})
+}
+
 // writeQueryError answers as the alpha does: status 200 with the error in the body. Only an
 // engine that isn't there is a 502.
 func writeQueryError(w http.ResponseWriter, err error) {

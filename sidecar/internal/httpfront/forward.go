@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -64,6 +65,11 @@ func (f *Front) reverseProxy(modify func([]byte) ([]byte, error)) *httputil.Reve
 func (f *Front) alphaFailed(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // the caller has gone
+	}
+	var body unreadable
+	if errors.As(err, &body) {
+		writeUnread(w, r, body)
+		return
 	}
 	f.Log.Warn("alpha doesn't answer", "path", r.URL.Path, "error", err)
 	if r.Method == http.MethodOptions {

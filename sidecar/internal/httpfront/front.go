@@ -202,6 +202,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			path = prefix
 		}
 	}
+	if r.ContentLength != 0 {
+		r.Body = body{judged{r.Body}, r.Body}
+	}
 	if r.ContentLength > 0 {
 		r.Body = bounded(r.Body, r.ContentLength)
 	}

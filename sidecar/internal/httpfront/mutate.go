@@ -41,7 +41,8 @@ func (f *Front) mutate(w http.ResponseWriter, r *http.Request) {
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, mutateBytes+1))
 	if err != nil {
-		return // the caller broke off
+		writeUnread(w, r, err)
+		return
 	}
 	readAgain(r, raw, mutateBytes)
 	m, text := readMutation(r, raw)

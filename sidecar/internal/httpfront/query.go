@@ -28,7 +28,8 @@ func (f *Front) query(w http.ResponseWriter, r *http.Request) {
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, f.QueryBytes+1))
 	if err != nil {
-		return // the caller broke off
+		writeUnread(w, r, err)
+		return
 	}
 	readAgain(r, raw, f.QueryBytes)
 
@@ -174,6 +175,7 @@ func mayMention(b []byte) bool {
 // readAgain gives the request the body of which raw is the beginning, or all of it where
 // that is not longer than limit.
 func readAgain(r *http.Request, raw []byte, limit int64) {
+	r.Header.Del("Expect") // who waited was told to go on
 	if int64(len(raw)) <= limit {
 		r.Body = io.NopCloser(bytes.NewReader(raw)) // net/http sends this in one packet with the header
 		return
@@ -188,6 +190,20 @@ func readAgain(r *http.Request, raw []byte, limit int64) {
 func bounded(b io.ReadCloser, length int64) io.ReadCloser {
 	return body{io.LimitReader(b, length), b}
 }
+
+// judged tells errors of a caller's body from those of the alpha.
+type judged struct{ io.Reader }
+
+func (j judged) Read(b []byte) (int, error) {
+	n, err := j.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = unreadable{err}
+	}
+	return n, err
+}
+
+// unreadable is the error of a body that breaks off or is not what its header says.
+type unreadable struct{ error }
 
 // body is a request body that is read by way of another reader.
 type body struct {
