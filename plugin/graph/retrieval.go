@@ -28,6 +28,7 @@ type Retrieval struct {
 // Ways in which a ranked query finds its candidates.
 const (
 	CacheResident = "resident"  // in the graph held in memory; what is shown was read again
+	CachePart     = "part"      // likewise in the neighbourhoods held of a graph that is too large; what was missing was read
 	CacheOnDemand = "on demand" // read from the engine for this query
 	CacheOff      = "off"       // likewise, since no graph is to be held in memory
 )

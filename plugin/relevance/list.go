@@ -9,6 +9,9 @@ type Packed struct {
 	scale  float32
 }
 
+// Bytes is the memory that the weights take.
+func (p Packed) Bytes() int { return 2*cap(p.index) + cap(p.weight) }
+
 // Pack rounds a vector's weights.
 func Pack(v Vector) Packed {
 	var top float32

@@ -45,6 +45,12 @@ func (r resident) Graph(namespace uint64) (proxy.ResidentGraph, bool) {
 	return residentGraph{g}, ok
 }
 
+// Around is the neighbourhood of nodes where a part of the graph is held.
+func (r resident) Around(ctx context.Context, namespace uint64, reach proxy.Reach) (proxy.ResidentGraph, proxy.Reached, bool) {
+	g, reached, ok := r.Cache.Around(ctx, namespace, graphcache.Reach(reach))
+	return residentGraph{g}, proxy.Reached(reached), ok
+}
+
 type residentGraph struct{ *graphcache.Graph }
 
 // Corrected is the graph with edges as they are.

@@ -109,12 +109,27 @@ func (b *builder) check() error {
 // vectorBytes is about what a letter of a name takes in a relevance.Table.
 const vectorBytes = 10
 
+// edgesBytes is what so many edges take: a step at both ends, and a score.
+func edgesBytes(n int) int64 { return int64(n) * (2*stepBytes + 8) }
+
 func (b *builder) estimate() int64 {
-	return int64(len(b.edges))*(2*stepBytes+8) + int64(len(b.uids))*(idBytes+64+24) + b.letters*(1+vectorBytes)
+	return edgesBytes(len(b.edges)) + int64(len(b.uids))*(idBytes+64+24) + b.letters*(1+vectorBytes)
 }
 
 // done is the finished graph.
 func (b *builder) done(asOf time.Time) *Graph {
+	g := b.laid(asOf)
+	table := &relevance.Table{}
+	for i, name := range b.called {
+		table.Set(uint32(i), b.hash.Embed(name))
+	}
+	g.vectors = newVectors(table)
+	g.relations = relationTable(b.predicates, b.labels, b.hash)
+	return g
+}
+
+// laid is the graph without the vectors of names and relations.
+func (b *builder) laid(asOf time.Time) *Graph {
 	b.sortByUID()
 	b.sortByHub()
 	g := &Graph{
@@ -138,17 +153,13 @@ func (b *builder) done(asOf time.Time) *Graph {
 	for i := range g.pages {
 		g.pages[i], g.meets[i] = new([nodesPerPage]node), new([nodesPerPage]meeting)
 	}
-	table := &relevance.Table{}
 	rows := b.rows()
 	for i, u := range b.uids {
 		n := g.at(search.Node(i))
 		*n = node{uid: u, name: b.called[i], steps: rows[i]}
 		g.meets[i/nodesPerPage][i%nodesPerPage] = g.meeting(n.steps)
-		table.Set(uint32(i), b.hash.Embed(b.called[i]))
 	}
 	g.bytes += 2 * int64(len(b.edges)) * stepBytes
-	g.vectors = newVectors(table)
-	g.relations = relationTable(b.predicates, b.labels, b.hash)
 	g.shortcuts = b.shortcuts()
 	return g
 }

@@ -2,6 +2,8 @@ package graphcache
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,17 +21,18 @@ type Options struct {
 	Way       relevance.Way // how Sr comes about; empty: by hash
 	Vectors   Vectors       // of an embeddings model; nil: there is none
 	Feed      Feed          // nil: changes are found by reading the graph anew
-	Memory    int64         // bytes; a larger graph is not kept
+	Memory    int64         // bytes; of a larger graph a part is kept
 	Refresh   time.Duration // without a Feed: a graph that may have changed is read anew after this long
 	Now       func() time.Time
 	Log       *slog.Logger
 }
 
-// Cache keeps the graph of one namespace. Its methods are safe for concurrent use; none of
-// them but Graph waits.
+// Cache keeps the graph of one namespace, or a part of it. Its methods are safe for concurrent
+// use; none of them but Graph and Around waits.
 type Cache struct {
 	Options
-	current   atomic.Pointer[Graph] // nil: none, ask the cluster
+	current   atomic.Pointer[Graph] // nil: none, see part
+	part      atomic.Pointer[part]  // nil: the graph is in current, or not to be had
 	wrote     atomic.Int64          // writes that passed by us
 	last      atomic.Int64          // when the last one did, in Unix nanoseconds
 	read      atomic.Int64          // of them, those that current has in any case
@@ -53,22 +56,25 @@ type Cache struct {
 // State says what a Cache is doing.
 type State string
 
-// The states. In all but Resident queries read the cluster level by level.
+// The states. While Filling and Failing queries read the cluster level by level.
 const (
 	Filling  State = "filling"
 	Resident State = "resident"
-	TooLarge State = "too large"
-	Failing  State = "failing" // the cluster can't be read; tried again
+	TooLarge State = "too large" // a part is held, of the nodes that queries came by
+	Failing  State = "failing"   // the cluster can't be read; tried again
 )
 
 // Status is what a Cache tells about itself.
 type Status struct {
 	State  State
 	Nodes  int
-	Edges  int   // while Filling: read so far
+	Edges  int   // while Filling: read so far; while TooLarge: as often as they are held
 	Hidden int   // edges that are suppressed, and not among Edges
 	Bytes  int64 // of memory, about
 	AsOf   time.Time
+
+	// Of nodes that queries came by while TooLarge, since then: held, read, and put out for others.
+	Hits, Misses, Evictions uint64
 }
 
 // New makes a Cache that is empty until Run has filled it.
@@ -133,6 +139,7 @@ func (c *Cache) Changed(edges []graph.Triplet) {
 		c.pending.triplets[t] = true
 	}
 	c.mu.Unlock()
+	c.forgetEdges(edges)
 	c.poke()
 }
 
@@ -151,10 +158,12 @@ func (c *Cache) Wrote() {
 	c.last.Store(c.Now().UnixNano())
 	c.wrote.Add(1)
 	c.mu.Lock()
-	if len(c.writing) > 0 {
+	writing := slices.Collect(maps.Keys(c.writing))
+	if len(writing) > 0 {
 		c.owed++
 	}
 	c.mu.Unlock()
+	c.forgetEdges(writing)
 	c.poke()
 }
 
@@ -175,6 +184,11 @@ func (c *Cache) Status() Status {
 	if g := c.current.Load(); g != nil {
 		s.Nodes, s.Edges, s.Bytes, s.AsOf = g.Nodes(), g.Edges(), g.Bytes(), g.AsOf()
 		s.Hidden = int(c.hidden.Load())
+	}
+	if p := c.part.Load(); p != nil {
+		var n starCounters
+		s.Nodes, s.Edges, s.Bytes, n = p.stars.held()
+		s.Hits, s.Misses, s.Evictions = n.hits, n.misses, n.evictions
 	}
 	return s
 }

@@ -78,9 +78,8 @@ func TestEventsMakeDirtyWhatTheyTouch(t *testing.T) {
 		{"a drop in another namespace", Event{Namespace: 3, Drop: true}, dirty{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k := &keeper{Cache: New(Options{Names: []string{"name"}}), others: map[string]bool{}}
 			d := newDirty()
-			k.hear(g, c.event, d)
+			New(Options{Names: []string{"name"}}).hear(g, c.event, d, map[string]bool{})
 			want := newDirty()
 			if c.want.triplets != nil {
 				want.triplets = c.want.triplets

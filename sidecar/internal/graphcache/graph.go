@@ -5,6 +5,7 @@ package graphcache
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,7 @@ type Graph struct {
 	relations  *relevance.Table
 	shortcuts  *edgeLabels // nil: none has a label
 	model      *modelled   // nil: there is no embeddings model
+	whole      []bool      // by node: all its steps are here; nil: those of all are
 	asOf       time.Time
 	bytes      int64 // of names and rows, see Bytes
 }
@@ -175,8 +177,11 @@ func (g *Graph) At(n search.Node) (search.Buckets, float64) {
 	return m.relations, m.maxSc
 }
 
-// Degree is the number of steps of one relation from a node.
+// Degree is the number of steps of one relation from a node; the greatest number where it isn't known.
 func (g *Graph) Degree(n search.Node, r search.Rel) int {
+	if g.whole != nil && !g.whole[n] {
+		return math.MaxInt32
+	}
 	from, to := span(g.Steps(n), r)
 	return to - from
 }

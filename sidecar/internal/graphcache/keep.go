@@ -36,22 +36,25 @@ func (c *Cache) Run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errDropped):
 		case errors.Is(err, errMemory):
-			c.Log.Warn("the graph is too large to keep; queries read the cluster", "cache.memory_mb", c.Memory>>20, "edges read", c.Status().Edges)
+			c.Log.Warn("the graph is too large to hold; of it a part is, the nodes that queries come by", "cache.memory_mb", c.Memory>>20, "edges read", c.Status().Edges)
 			c.current.Store(nil)
 			c.set(TooLarge, 0)
-			c.pause(ctx, largeAfter)
+			if err := c.runPart(ctx); err != nil && ctx.Err() == nil {
+				c.fail(ctx, err)
+			}
 		default:
-			c.set(Failing, 0)
-			c.Log.Warn("the graph can't be read for the cache; trying again", "error", err)
-			c.pause(ctx, retryAfter)
+			c.fail(ctx, err)
 		}
 	}
 }
 
-func (c *Cache) pause(ctx context.Context, d time.Duration) {
+// fail waits until it is time to try again.
+func (c *Cache) fail(ctx context.Context, err error) {
+	c.set(Failing, 0)
+	c.Log.Warn("the graph can't be read for the cache; trying again", "error", err)
 	select {
 	case <-ctx.Done():
-	case <-time.After(d):
+	case <-time.After(retryAfter):
 	}
 }
 
@@ -279,17 +282,18 @@ func (k *keeper) heard() (*dirty, uint64, error) {
 		return nil, 0, err
 	}
 	for _, e := range events {
-		k.hear(k.graph, e, d)
+		k.hear(k.graph, e, d, k.others)
 	}
 	return d, owed, nil
 }
 
-// hear puts an event down to what it makes dirty.
-func (k *keeper) hear(g *Graph, e Event, d *dirty) {
-	if e.Drop && (e.Namespace == k.Namespace || e.Namespace == 0) {
+// hear puts an event down to what it makes dirty in the terms of g. others are the predicates that play
+// no part, as they come to be known.
+func (c *Cache) hear(g *Graph, e Event, d *dirty, others map[string]bool) {
+	if e.Drop && (e.Namespace == c.Namespace || e.Namespace == 0) {
 		d.all = true
 	}
-	if e.Drop || e.Namespace != k.Namespace || k.others[e.Predicate] {
+	if e.Drop || e.Namespace != c.Namespace || others[e.Predicate] {
 		return
 	}
 	p, edge := g.predicate(e.Predicate)
@@ -301,13 +305,13 @@ func (k *keeper) hear(g *Graph, e Event, d *dirty) {
 	case e.Predicate == "evorag.relation.label":
 		d.schema = true
 	default:
-		for _, n := range k.Names {
+		for _, n := range c.Names {
 			if n == e.Predicate {
 				d.names[e.Head] = true
 				return
 			}
 		}
-		k.others[e.Predicate] = true
+		others[e.Predicate] = true
 		d.schema = d.schema || e.Object != 0 && !graph.Internal(e.Predicate) // a new uid predicate
 	}
 }

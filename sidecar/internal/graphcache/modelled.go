@@ -263,10 +263,10 @@ func (k *keeper) embed(g *Graph, before *modelled) vectorsMet {
 }
 
 // rowsOf is Rows of the Vectors; a failure is logged, and the texts have no rows for now.
-func (k *keeper) rowsOf(texts []string) (relevance.Rows, []uint32) {
-	rows, of, err := k.Vectors.Rows(texts)
+func (c *Cache) rowsOf(texts []string) (relevance.Rows, []uint32) {
+	rows, of, err := c.Vectors.Rows(texts)
 	if err != nil {
-		k.Log.Warn("vectors can't be read; texts count by their hashed words", "error", err)
+		c.Log.Warn("vectors can't be read; texts count by their hashed words", "error", err)
 	}
 	return rows, of
 }

@@ -128,7 +128,7 @@ func (r *reader) blocks(ctx context.Context, blocks []block, facts map[graph.Tri
 		if b.objects != nil {
 			text.WriteString(" @filter(uid(" + uidList(b.objects) + "))")
 		}
-		text.WriteString(edgeFields(b.predicate))
+		text.WriteString(edgeFields(b.predicate) + " }\n")
 	}
 	text.WriteString("}")
 	var answer map[string][]row

@@ -95,7 +95,7 @@ func edgeFields(predicate string) string {
 	if predicate == graph.ShortcutPredicate {
 		label = ", l: " + graph.LabelFacet
 	}
-	return " @facets(s: evorag.score, h: evorag.hidden" + label + ") { u: uid } }\n"
+	return " @facets(s: evorag.score, h: evorag.hidden" + label + ") { u: uid }"
 }
 
 // fill reads the whole graph at one timestamp, which it returns with the graph's builder.
@@ -167,7 +167,7 @@ func (r *reader) edges(ctx context.Context, b *builder, progress func(int)) erro
 		text.WriteString("{\n")
 		for i, s := range part {
 			name := b.predicates[s.predicate].name
-			fmt.Fprintf(&text, "s%d(func: has(<%s>), first: %d, after: %s) { u: uid e: <%s>%s", i, name, nodesPerScan, s.after, name, edgeFields(name))
+			fmt.Fprintf(&text, "s%d(func: has(<%s>), first: %d, after: %s) { u: uid e: <%s>%s }\n", i, name, nodesPerScan, s.after, name, edgeFields(name))
 		}
 		text.WriteString("}")
 		var answer map[string][]row

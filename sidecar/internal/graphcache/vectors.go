@@ -2,6 +2,7 @@ package graphcache
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/plugin/search"
@@ -14,6 +15,7 @@ const foldAt = 4096
 // vectors are those of the nodes' names by node: a packed table that many states of the graph
 // share, and what has changed since. It never changes itself.
 type vectors struct {
+	list   relevance.List // of a graph that is made for one query: in place of the rest
 	packed *relevance.Table
 	recent *relevance.Table
 	of     []search.Node // whose the rows of recent are; of two for a node the later counts
@@ -27,6 +29,9 @@ func newVectors(t *relevance.Table) *vectors {
 
 // Products makes vectors a relevance.Vectors.
 func (v *vectors) Products(dst []float32, q *relevance.Question) ([]float32, float32) {
+	if v.packed == nil {
+		return v.list.Products(dst, q)
+	}
 	dst, greatest := v.packed.Products(dst, q)
 	recent, most := v.recent.Products(nil, q)
 	for i, n := range v.of {
@@ -56,4 +61,9 @@ func (v *vectors) with(hash *relevance.Hash, changed []search.Node, name func(se
 	return next
 }
 
-func (v *vectors) bytes() int { return v.packed.Bytes() + v.recent.Bytes() + 4*cap(v.of) }
+func (v *vectors) bytes() int {
+	if v.packed == nil {
+		return cap(v.list) * int(unsafe.Sizeof(relevance.Packed{})) // the weights are others' too
+	}
+	return v.packed.Bytes() + v.recent.Bytes() + 4*cap(v.of)
+}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -12,12 +13,30 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
-// Resident holds graphs in memory. Of its methods Graph alone may wait, for a moment.
+// Resident holds graphs in memory. Of its methods Graph may wait, for a moment, and Around may read.
 type Resident interface {
 	// Graph is the newest state of a namespace's graph; false where there is none to go by.
 	Graph(namespace uint64) (ResidentGraph, bool)
+	// Around is the neighbourhood of nodes as a graph of its own, of a namespace whose graph is held in
+	// part, after what isn't held was read; false where there is none to go by.
+	Around(ctx context.Context, namespace uint64, r Reach) (ResidentGraph, Reached, bool)
 	// Changed tells edges that were found to be other than the graph has them.
 	Changed(edges []graph.Triplet)
+}
+
+// Reach is the neighbourhood of some nodes.
+type Reach struct {
+	Starts []graph.UID
+	Via    []graph.Relation
+	Hops   int
+	Edges  int // beyond so many no more are read
+}
+
+// Reached tells what it took to bring a neighbourhood together.
+type Reached struct {
+	Reads  int    // of the cluster
+	Edges  int    // as often as they can be walked
+	Reason string // why some of it may be missing; empty: it is all there
 }
 
 // ResidentGraph is one state of a graph, which doesn't change.
@@ -48,43 +67,77 @@ type Graph interface {
 }
 
 // resident is the graph in memory with the relations to follow in it, where a block may be
-// searched there; what the answer says of the cache is set by the least of its blocks.
-func (q *query) resident(b *plan.Block, starts []graph.UID) (g ResidentGraph, via []bool, ok bool) {
+// searched there: the whole, or a part of it around the start nodes. What the answer says of the
+// cache is set by the least of its blocks.
+func (q *query) resident(ctx context.Context, b *plan.Block, starts []graph.UID) (g ResidentGraph, via []bool, ok bool) {
 	if q.Resident == nil {
 		return nil, nil, false
 	}
-	if g, via, ok = q.fit(b, starts); !ok {
-		q.cache = graph.Cache{Mode: graph.CacheOnDemand}
-	} else if q.cache.Mode != graph.CacheOnDemand {
-		q.cache = graph.Cache{Mode: graph.CacheResident, AsOf: g.AsOf().UnixMilli()}
+	mode := graph.CacheOnDemand
+	if !q.fixed && !b.Hidden { // a block is to see a transaction, or hidden edges
+		if g, ok = q.Resident.Graph(namespace(q.call.Credentials)); ok {
+			mode = graph.CacheResident
+		} else if g, ok = q.around(ctx, b, starts); ok {
+			mode = graph.CachePart
+		}
 	}
+	if ok {
+		via, ok = fit(g, b, starts)
+	}
+	if !ok {
+		mode = graph.CacheOnDemand
+	}
+	q.cached(mode, g)
 	return g, via, ok
 }
 
-// fit tells whether the graph in memory will do: the block is not to see a transaction nor
-// hidden edges, the names in it come from the predicates that the caller sees, and it knows
-// the start nodes and all relations to follow.
-func (q *query) fit(b *plan.Block, starts []graph.UID) (g ResidentGraph, via []bool, ok bool) {
-	if q.fixed || b.Hidden {
-		return nil, nil, false
+// around is the part of the graph around the start nodes.
+func (q *query) around(ctx context.Context, b *plan.Block, starts []graph.UID) (ResidentGraph, bool) {
+	g, reached, ok := q.Resident.Around(ctx, namespace(q.call.Credentials), Reach{Starts: starts, Via: b.Via, Hops: b.Hops, Edges: q.Budget.Edges - q.edges})
+	q.trips += reached.Reads
+	if ok {
+		q.edges += reached.Edges
+		q.reason = cmp.Or(reached.Reason, q.reason)
 	}
-	if g, ok = q.Resident.Graph(namespace(q.call.Credentials)); !ok || !slices.Equal(g.Names(), b.Names) {
-		return nil, nil, false
+	q.stages.mark("engine", q.Now())
+	return g, ok
+}
+
+// cached notes where a block was searched, and how far that may be behind.
+func (q *query) cached(mode string, g ResidentGraph) {
+	order := []string{graph.CacheOff, graph.CacheResident, graph.CachePart, graph.CacheOnDemand}
+	switch was := slices.Index(order, q.cache.Mode); {
+	case mode == graph.CacheOnDemand:
+		q.cache = graph.Cache{Mode: mode}
+	case slices.Index(order, mode) >= was:
+		at := g.AsOf().UnixMilli()
+		if q.cache.AsOf > 0 {
+			at = min(at, q.cache.AsOf)
+		}
+		q.cache = graph.Cache{Mode: mode, AsOf: at}
+	}
+}
+
+// fit tells whether the graph in memory will do: the names in it come from the predicates that the
+// caller sees, and it knows the start nodes and all relations to follow.
+func fit(g ResidentGraph, b *plan.Block, starts []graph.UID) (via []bool, ok bool) {
+	if !slices.Equal(g.Names(), b.Names) {
+		return nil, false
 	}
 	via = make([]bool, g.Relations())
 	for _, r := range b.Via {
 		id, known := g.Rel(r)
 		if !known {
-			return nil, nil, false
+			return nil, false
 		}
 		via[id] = true
 	}
 	for _, u := range starts {
 		if _, known := g.Node(u); !known {
-			return nil, nil, false
+			return nil, false
 		}
 	}
-	return g, via, true
+	return via, true
 }
 
 // rounds is how often a search is repeated because what it found has changed meanwhile.

@@ -32,6 +32,10 @@ func (h *held) Graph(uint64) (proxy.ResidentGraph, bool) {
 	return heldGraph{h.graph}, h.graph != nil
 }
 
+func (h *held) Around(context.Context, uint64, proxy.Reach) (proxy.ResidentGraph, proxy.Reached, bool) {
+	return nil, proxy.Reached{}, false
+}
+
 func (h *held) Changed(edges []graph.Triplet) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,16 +55,23 @@ func (g heldGraph) Corrected(edges []graph.Step) proxy.ResidentGraph {
 // cache runs a cache on the cluster.
 func (c *cluster) cache(t testing.TB) *graphcache.Cache {
 	t.Helper()
+	cache := c.cacheOf(t, 1<<30)
+	require.Eventually(t, func() bool { _, ok := cache.Graph(0); return ok }, time.Minute, time.Millisecond)
+	return cache
+}
+
+// cacheOf runs a cache of some bytes.
+func (c *cluster) cacheOf(t testing.TB, memory int64) *graphcache.Cache {
+	t.Helper()
 	hash, err := relevance.NewHash(relevance.DefaultDim)
 	require.NoError(t, err)
 	cache := graphcache.New(graphcache.Options{
-		Reader: c.client, Names: defaults.Names, Embedder: hash, Memory: 1 << 30, Refresh: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Reader: c.client, Names: defaults.Names, Embedder: hash, Memory: memory, Refresh: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { cache.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	require.Eventually(t, func() bool { _, ok := cache.Graph(0); return ok }, time.Minute, time.Millisecond)
 	return cache
 }
 
@@ -133,25 +144,26 @@ func TestCachedAnswersEqualThoseOnDemand(t *testing.T) {
 	c.SchemaChanged()
 	resident, h := c.hold(t)
 	for range 150 {
-		start := random.IntN(20)
-		fields := []string{"name", "uid name", "n: name uid", "", "name dgraph.type"}[random.IntN(5)]
-		args := fmt.Sprintf("hops: %d, paths: %d, instances: %d, bundle: %t, explain: %t", 1+random.IntN(3), 1+random.IntN(10), 1+random.IntN(5), random.IntN(2) == 0, random.IntN(2) == 0)
-		switch random.IntN(4) {
-		case 0:
-			args += ", via: [knows, ~knows, boss]"
-		case 1:
-			args += fmt.Sprintf(", alpha: 0.%d", 1+random.IntN(9))
-		}
-		text := fmt.Sprintf(`query a($q: string) { q(func: anyofterms(name, "%d")) @evorag(query: $q, %s) { %s } }`, start, args, fields)
-		if fields == "" {
-			text = strings.Replace(text, "{  }", "{ uid }", 1)
-		}
+		text := randomQuery(random)
 		r := same(t, resident, c, text, "$q", []string{"which queen was born in the north", "who knows a film", "stone 7", "zzz"}[random.IntN(4)])
 		require.Equal(t, graph.CacheResident, r.Cache.Mode)
 		require.NotZero(t, r.Cache.AsOf)
 		require.LessOrEqual(t, r.Timings.RoundTrips, 2, "the start nodes and one reading again")
 	}
 	require.Empty(t, h.changed)
+}
+
+// randomQuery is a search over randomGraph.
+func randomQuery(random *rand.Rand) string {
+	fields := []string{"name", "uid name", "n: name uid", "uid", "name dgraph.type"}[random.IntN(5)]
+	args := fmt.Sprintf("hops: %d, paths: %d, instances: %d, bundle: %t, explain: %t", 1+random.IntN(3), 1+random.IntN(10), 1+random.IntN(5), random.IntN(2) == 0, random.IntN(2) == 0)
+	switch random.IntN(4) {
+	case 0:
+		args += ", via: [knows, ~knows, boss]"
+	case 1:
+		args += fmt.Sprintf(", alpha: 0.%d", 1+random.IntN(9))
+	}
+	return fmt.Sprintf(`query a($q: string) { q(func: anyofterms(name, "%d")) @evorag(query: $q, %s) { %s } }`, random.IntN(20), args, fields)
 }
 
 func TestAShortcutIsFoundByItsOwnLabel(t *testing.T) {
@@ -341,6 +353,11 @@ func TestManyCallersWhileTheGraphIsWritten(t *testing.T) {
 
 // live is a running cache.
 type live struct{ *graphcache.Cache }
+
+func (l live) Around(ctx context.Context, namespace uint64, r proxy.Reach) (proxy.ResidentGraph, proxy.Reached, bool) {
+	g, reached, ok := l.Cache.Around(ctx, namespace, graphcache.Reach(r))
+	return heldGraph{g}, proxy.Reached(reached), ok
+}
 
 func (l live) Graph(namespace uint64) (proxy.ResidentGraph, bool) {
 	g, ok := l.Cache.Graph(namespace)

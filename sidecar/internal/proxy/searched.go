@@ -30,7 +30,7 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 	}
 	limited, cancel := context.WithTimeout(ctx, q.Budget.Time)
 	defer cancel()
-	if g, via, ok := q.resident(b, starts); ok {
+	if g, via, ok := q.resident(limited, b, starts); ok {
 		return q.proposed(ctx, limited, b, g, via, starts)
 	}
 	n, err := q.explore(limited, b, starts)
