@@ -97,6 +97,9 @@ func watch(m *telemetry.Metrics, c *graphcache.Cache) {
 		return telemetry.Scores{Bounds: graphcache.ScoreBounds, Below: d.Below, Count: d.Count, Sum: d.Sum}
 	})
 	m.Watch("dgraph_evorag_cache_bytes", "Memory of the graph held in memory, about.", func() float64 { return float64(c.Status().Bytes) })
+	m.Count("dgraph_evorag_cache_hits_total", "Nodes that searches found held, of a graph that is larger than cache.memory_mb.", func() float64 { return float64(c.Status().Hits) })
+	m.Count("dgraph_evorag_cache_misses_total", "Nodes that searches had to read, of a graph that is larger than cache.memory_mb.", func() float64 { return float64(c.Status().Misses) })
+	m.Count("dgraph_evorag_cache_evictions_total", "Nodes that were put out for others, of a graph that is larger than cache.memory_mb.", func() float64 { return float64(c.Status().Evictions) })
 	m.Watch("dgraph_evorag_cache_ready", "1 while there is a graph in memory to search in.", func() float64 {
 		if c.Status().AsOf.IsZero() {
 			return 0

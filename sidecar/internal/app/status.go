@@ -94,6 +94,7 @@ func (r *reporter) cacheNow(now time.Time) status.Cache {
 	}
 	s := r.cache.Status()
 	out.State, out.Nodes, out.Edges, out.Hidden, out.Bytes = string(s.State), s.Nodes, s.Edges, s.Hidden, s.Bytes
+	out.Hits, out.Misses, out.Evictions = s.Hits, s.Misses, s.Evictions
 	if !s.AsOf.IsZero() {
 		at := s.AsOf.UTC()
 		out.AsOf, out.BehindSec = &at, max(0, now.Sub(at).Seconds())

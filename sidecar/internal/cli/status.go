@@ -87,6 +87,9 @@ func printStatus(out io.Writer, r status.Report, now time.Time) error {
 	switch k := r.Cache; {
 	case k.Mode != "on":
 		row("cache", "off")
+	case k.State == "too large":
+		row("cache", "%s: a part, %s, %d MB; of %s asked for %s held; %s put out", k.State, counted(k.Nodes, "node"), k.Bytes>>20,
+			counted(int(k.Hits+k.Misses), "node"), grouped(int64(k.Hits)), grouped(int64(k.Evictions)))
 	case k.AsOf == nil:
 		row("cache", "%s, %s read", k.State, counted(k.Edges, "edge"))
 	default:

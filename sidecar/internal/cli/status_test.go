@@ -33,6 +33,11 @@ func TestAFailingSidecarIsShownAndMakesTheCommandFail(t *testing.T) {
 	require.Contains(t, out, "none is set")
 	require.Contains(t, faults, "the sidecar is failing: Dgraph at db:9080 doesn't answer: refused")
 
+	r.Cache = status.Cache{Mode: "on", State: "too large", Nodes: 12, Bytes: 3 << 20, Hits: 900, Misses: 100, Evictions: 7}
+	_, out, _ = call(t, nil, "status", "--server", server.URL)
+	require.Contains(t, out, "too large: a part, 12 nodes, 3 MB; of 1,000 nodes asked for 900 held; 7 put out")
+	r.Cache = status.Cache{Mode: "on", State: "filling", Edges: 1}
+
 	code, r.Cluster.Error = http.StatusOK, ""
 	r.Judge(time.Now())
 	exit, out, faults = call(t, nil, "status", "--server", server.URL, "-o", "json")

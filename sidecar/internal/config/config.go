@@ -110,7 +110,7 @@ type Budget struct {
 // Cache is the graph that is held in memory to search in.
 type Cache struct {
 	Mode     string        `yaml:"mode"`      // on; off: every search reads the engine level by level
-	MemoryMB int           `yaml:"memory_mb"` // a larger graph is not held
+	MemoryMB int           `yaml:"memory_mb"` // of a larger graph a part is held, the nodes that searches came by
 	Refresh  time.Duration `yaml:"refresh"`   // without a change feed: how old it may become before it is read anew
 }
 

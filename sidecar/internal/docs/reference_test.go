@@ -128,7 +128,7 @@ func metrics(t *testing.T, root string, b *strings.Builder) {
 					}
 				}
 			case *ast.CallExpr:
-				if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "Watch" || f.Sel.Name == "NewDesc") && len(n.Args) > 2 {
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "Watch" || f.Sel.Name == "Count" || f.Sel.Name == "NewDesc") && len(n.Args) > 2 {
 					name, text = literal(n.Args[0]), literal(n.Args[1])
 				}
 			}

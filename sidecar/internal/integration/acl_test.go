@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,8 +52,14 @@ func startGuarded(t testing.TB) *guarded {
 // serve starts a sidecar that shows nodes by the names.
 func (g *guarded) serve(t testing.TB, names ...string) app.Addresses {
 	t.Helper()
+	return g.serveWith(t, 1024, names...)
+}
+
+// serveWith is serve with so many MB for the graph.
+func (g *guarded) serveWith(t testing.TB, memory int, names ...string) app.Addresses {
+	t.Helper()
 	c := settings(g.eng.GRPCAddr())
-	c.Names = names
+	c.Names, c.Cache.MemoryMB = names, memory
 	c.Login.User, c.Login.Password = "groot", "password"
 	return serve(t, c)
 }
@@ -272,16 +279,19 @@ func TestNobodySeesMoreThroughTheFrontThanDirectly(t *testing.T) {
 	})
 
 	t.Run("what is hidden from a user changes nothing of what he gets", func(t *testing.T) {
-		// The second sidecar answers alice out of the graph that it holds in memory, the first
-		// can't: its names are not hers.
-		fronts := []app.Addresses{g.front, g.serve(t, "name")}
-		resident := func() {
-			require.Eventually(t, func() bool {
-				return strings.Contains(alice.must(t, fronts[1].HTTP, "/query", "application/dql", searched), `"mode":"resident"`)
-			}, 30*time.Second, 100*time.Millisecond)
-			require.NotContains(t, alice.must(t, fronts[0].HTTP, "/query", "application/dql", searched), `"mode":"resident"`)
+		// The second sidecar answers alice out of the graph that it holds in memory, the third out of
+		// a part of it, the first can't: its names are not hers.
+		var large strings.Builder
+		for i := range 600 {
+			fmt.Fprintf(&large, "_:n%d <name> \"%s\" .\n", i, strings.Repeat(string(rune('q'+i%8)), 200))
 		}
-		resident()
+		root.must(t, g.front.HTTP, "/mutate?commitNow=true", "application/rdf", "{ set {\n"+large.String()+"} }")
+		fronts := []app.Addresses{g.front, g.serve(t, "name"), g.serveWith(t, 1, "name")}
+		for i, mode := range []string{"on demand", "resident", "part"} {
+			require.Eventually(t, func() bool {
+				return strings.Contains(alice.must(t, fronts[i].HTTP, "/query", "application/dql", searched), `"mode":"`+mode+`"`)
+			}, 30*time.Second, 100*time.Millisecond, mode)
+		}
 		var with []map[string]string
 		for _, front := range fronts {
 			answers := everything(t, front, alice)

@@ -64,6 +64,36 @@ func BenchmarkRetrieval(b *testing.B) {
 	require.NoError(b, bench.Print(os.Stdout, rows))
 }
 
+// BenchmarkPart asks the same over a cache that has room for a quarter of the graph, and prints it
+// beside the level-by-level DQL: some questions that come again and again, and ones that are new
+// each time, from start nodes of which none is likelier than another.
+func BenchmarkPart(b *testing.B) {
+	s := newScaled(b, mostEdges(b))
+	cache := s.hold(b, s.cache.Status().Bytes/4)
+	for cache.Status().State != graphcache.TooLarge {
+		time.Sleep(10 * time.Millisecond)
+	}
+	p := newProxyOf(b, proxy.Options{Engine: s.engine, Resident: live{cache}, Budget: s.budget})
+	var table strings.Builder
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "questions\ttotal p50\ttotal p99\tms, nodes held\tof asked\tput out\tMB\t")
+	add := func(what string, n int, p *proxy.Proxy) {
+		b.Run(what, func(b *testing.B) {
+			before := cache.Status()
+			m := s.measure(b, p, 2, 1, n)
+			after := cache.Status()
+			fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%d\t%d\t%d\t%.0f\t\n", what, ms(m.total, .5), ms(m.total, .99),
+				after.Hits-before.Hits, after.Hits+after.Misses-before.Hits-before.Misses, after.Evictions-before.Evictions, float64(after.Bytes)/1e6)
+		})
+	}
+	add("level by level", 5, s.onDemand)
+	add("5, first time", 5, p)
+	add("5, again", 5, p)
+	add("100, new", 100, p)
+	require.NoError(b, t.Flush())
+	fmt.Print(table.String())
+}
+
 func mostEdges(b *testing.B) int {
 	s := os.Getenv("EVORAG_BENCH_EDGES")
 	if s == "" {
@@ -108,6 +138,8 @@ type scaled struct {
 	cache              *graphcache.Cache
 	engine             *timed
 	resident, onDemand *proxy.Proxy
+	budget             proxy.Budget
+	client             *dgraph.Client
 }
 
 func newScaled(b *testing.B, edges int) *scaled {
@@ -122,16 +154,8 @@ func newScaled(b *testing.B, edges int) *scaled {
 	client, err := dgraph.Dial(dgraph.Options{Target: target})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, client.Close()) })
-	hash, err := relevance.NewHash(relevance.DefaultDim)
-	require.NoError(b, err)
-	s := &scaled{Graph: g, engine: &timed{Client: client}}
-	s.cache = graphcache.New(graphcache.Options{
-		Reader: client, Names: defaults.Names, Embedder: hash, Memory: 1 << 30, Refresh: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() { s.cache.Run(ctx) })
-	b.Cleanup(func() { cancel(); wg.Wait() })
+	s := &scaled{Graph: g, engine: &timed{Client: client}, client: client, budget: proxy.Budget{Edges: 2_000_000, Steps: 2_000_000, Time: time.Minute}}
+	s.cache = s.hold(b, 1<<30)
 	began := time.Now()
 	for {
 		if _, ok := s.cache.Graph(0); ok {
@@ -142,10 +166,23 @@ func newScaled(b *testing.B, edges int) *scaled {
 	}
 	status := s.cache.Status()
 	fmt.Printf("cache filled in %.1f s: %d nodes, %d edges, %.0f MB\n", time.Since(began).Seconds(), status.Nodes, status.Edges, float64(status.Bytes)/1e6)
-	budget := proxy.Budget{Edges: 2_000_000, Steps: 2_000_000, Time: time.Minute}
-	s.resident = newProxyOf(b, proxy.Options{Engine: s.engine, Resident: live{s.cache}, Budget: budget})
-	s.onDemand = newProxyOf(b, proxy.Options{Engine: s.engine, Budget: budget})
+	s.resident = newProxyOf(b, proxy.Options{Engine: s.engine, Resident: live{s.cache}, Budget: s.budget})
+	s.onDemand = newProxyOf(b, proxy.Options{Engine: s.engine, Budget: s.budget})
 	return s
+}
+
+// hold runs a cache of some bytes on the graph.
+func (s *scaled) hold(b *testing.B, memory int64) *graphcache.Cache {
+	hash, err := relevance.NewHash(relevance.DefaultDim)
+	require.NoError(b, err)
+	cache := graphcache.New(graphcache.Options{
+		Reader: s.client, Names: defaults.Names, Embedder: hash, Memory: memory, Refresh: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { cache.Run(ctx) })
+	b.Cleanup(func() { cancel(); wg.Wait() })
+	return cache
 }
 
 // loadOffline loads the graph and starts an engine on it.

@@ -62,13 +62,18 @@ type Migrations struct {
 // Cache is the graph in memory.
 type Cache struct {
 	Mode      string     `json:"mode"`            // on, off
-	State     string     `json:"state,omitempty"` // filling, resident, too large, failing
+	State     string     `json:"state,omitempty"` // filling, resident, too large (a part is held), failing
 	Nodes     int        `json:"nodes"`
 	Edges     int        `json:"edges"`
 	Hidden    int        `json:"hidden"` // suppressed edges
 	Bytes     int64      `json:"bytes"`
 	AsOf      *time.Time `json:"as_of,omitempty"`
 	BehindSec float64    `json:"behind_sec"` // how far it may be behind the cluster
+
+	// Of a part: nodes that searches found held, had to read, and that were put out for others.
+	Hits      uint64 `json:"hits,omitempty"`
+	Misses    uint64 `json:"misses,omitempty"`
+	Evictions uint64 `json:"evictions,omitempty"`
 }
 
 // Feedback is how far learning is, by all replicas together.

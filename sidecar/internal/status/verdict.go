@@ -50,7 +50,7 @@ func (r *Report) judgeCache(say func(State, string, ...any)) {
 	switch {
 	case c.Mode != "on":
 	case c.State == "too large":
-		say(Degraded, "the graph is too large for the cache and searches read the cluster level by level; raise cache.memory_mb")
+		say(Degraded, "the graph is larger than the cache, which holds a part of it; searches read the rest from the cluster; raise cache.memory_mb")
 	case c.State == "failing":
 		say(Degraded, "the cache can't read the cluster; see the log")
 	case c.BehindSec > behind.Seconds():

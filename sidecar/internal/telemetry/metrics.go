@@ -57,7 +57,7 @@ func New(version string) *Metrics {
 	}
 	m.cache = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "dgraph_evorag_query_cache_total",
-		Help: "Ranked queries by where they were searched: resident, on demand, off.",
+		Help: "Ranked queries by where they were searched: resident, part, on demand, off.",
 	}, []string{"mode"})
 	m.aborts = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "dgraph_evorag_transaction_aborts_total",
@@ -111,6 +111,11 @@ func (m *Metrics) Aborted() { m.aborts.Inc() }
 // Watch adds a gauge that is read when the metrics are; value must not block.
 func (m *Metrics) Watch(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+}
+
+// Count adds a number to the metrics that only grows, asked for whenever they are read.
+func (m *Metrics) Count(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value))
 }
 
 // Handler serves the metrics in Prometheus' text form.
