@@ -119,10 +119,13 @@ func (b *builder) walkOnce(f *dql.Field, visit func(*dql.Field) error, open []st
 func arguments(b *builder, blk *Block) error {
 	a := b.args
 	if a.Embedding.Set {
-		return b.query.ErrorAt(a.Span.Start, "this sidecar ranks with its built-in text relevance, which has no use for an embedding; write query: $question instead")
+		var err error
+		if blk.Embedding, err = b.def.Vectors.read(a.Embedding.Text); err != nil {
+			return b.query.ErrorAt(a.Span.Start, "embedding: %s", err)
+		}
 	}
 	blk.Question = a.Query.Text
-	if strings.TrimSpace(blk.Question) == "" {
+	if blk.Embedding == nil && strings.TrimSpace(blk.Question) == "" {
 		return b.query.ErrorAt(a.Span.Start, `@evorag needs the question to rank by; write @evorag(query: "...") or query: $variable`)
 	}
 	blk.Hops = or(a.Hops, b.def.Hops)

@@ -29,6 +29,13 @@ type Defaults struct {
 	Hops, Paths, Instances, Entities int
 	Alpha                            float64
 	Names                            []string // predicates that hold a node's name, best first
+	Vectors                          Vectors
+}
+
+// Vectors are those of an embeddings model, which a directive may bring the question's own of.
+type Vectors struct {
+	Of  string // the model; empty: there is none that relevance goes by
+	Dim int    // numbers of each; 0: not known
 }
 
 // Form is one of the three ways to write a ranked block.
@@ -53,6 +60,7 @@ type Block struct {
 	Form  Form
 
 	Question  string
+	Embedding []float32 // the question's own vector, in place of Question; neither zero nor infinite; nil: there is none
 	Hops      int
 	Paths     int  // results per start node
 	Prune     bool // a written block shows only what was retained: paths was given

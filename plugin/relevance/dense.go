@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // block is what the length of kept vectors is rounded up to, with zeros, so that products need
@@ -40,6 +41,18 @@ func NewDense(v []float32) (Dense, error) {
 		d.Weight[i] = int8(math.Round(float64(f) * 127 / top))
 	}
 	return d, nil
+}
+
+// String spells the vector as Dgraph reads one: "[0.1,0.2]".
+func (d Dense) String() string {
+	b := []byte{'['}
+	for i, w := range d.Weight {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendFloat(b, float64(float32(w)*d.Scale), 'g', -1, 32)
+	}
+	return string(append(b, ']'))
 }
 
 // None tells whether there is no vector.

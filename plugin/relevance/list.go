@@ -1,6 +1,9 @@
 package relevance
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Packed is a vector as a Table keeps it: weights as int8, with a scale.
 type Packed struct {
@@ -8,9 +11,6 @@ type Packed struct {
 	weight []int8
 	scale  float32
 }
-
-// Bytes is the memory that the weights take.
-func (p Packed) Bytes() int { return 2*cap(p.index) + cap(p.weight) }
 
 // Pack rounds a vector's weights.
 func Pack(v Vector) Packed {
@@ -51,4 +51,40 @@ func (l List) Products(dst []float32, q *Question) (cos []float32, greatest floa
 		greatest = max(greatest, c)
 	}
 	return dst, greatest
+}
+
+// Pile holds vectors one behind the other, in little more than their weights take. It only grows.
+type Pile struct {
+	index  []uint16
+	weight []int8
+	ends   []uint32
+	scale  []float32
+}
+
+// Append puts a vector on the pile, at the place that Len was.
+func (p *Pile) Append(v Packed) {
+	p.index, p.weight = append(p.index, v.index...), append(p.weight, v.weight...)
+	p.ends, p.scale = append(p.ends, uint32(len(p.index))), append(p.scale, v.scale)
+}
+
+// Clip lets go of the room to grow.
+func (p *Pile) Clip() {
+	p.index, p.weight, p.ends, p.scale = slices.Clone(p.index), slices.Clone(p.weight), slices.Clone(p.ends), slices.Clone(p.scale)
+}
+
+// Len is the number of vectors.
+func (p *Pile) Len() int { return len(p.ends) }
+
+// At is the vector of a place.
+func (p *Pile) At(i int) Packed {
+	from := uint32(0)
+	if i > 0 {
+		from = p.ends[i-1]
+	}
+	return Packed{p.index[from:p.ends[i]:p.ends[i]], p.weight[from:p.ends[i]:p.ends[i]], p.scale[i]}
+}
+
+// Bytes is the memory that the vectors take.
+func (p *Pile) Bytes() int {
+	return 2*cap(p.index) + cap(p.weight) + 4*cap(p.ends) + 4*cap(p.scale)
 }

@@ -30,3 +30,26 @@ func TestAListGivesWhatATableGives(t *testing.T) {
 		require.Equal(t, wantGreatest, greatest)
 	})
 }
+
+func TestAPileGivesBackWhatWasPutOnIt(t *testing.T) {
+	h, err := relevance.NewHash(relevance.DefaultDim)
+	require.NoError(t, err)
+	var pile relevance.Pile
+	var list relevance.List
+	for _, text := range []string{"queen of the north", "", "film", "queen of the north"} {
+		require.Equal(t, len(list), pile.Len())
+		list = append(list, relevance.Pack(h.Embed(text)))
+		pile.Append(list[len(list)-1])
+	}
+	before := pile.Bytes()
+	pile.Clip()
+	require.LessOrEqual(t, pile.Bytes(), before)
+	var back relevance.List
+	for i := range pile.Len() {
+		back = append(back, pile.At(i))
+	}
+	want, _ := list.Products(nil, h.Ask("queen film"))
+	got, _ := back.Products(nil, h.Ask("queen film"))
+	require.Equal(t, want, got)
+	require.Len(t, got, 4)
+}

@@ -353,7 +353,7 @@ func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard
 		o.Resident = resident{cache}
 	}
 	if vectors != nil {
-		o.Model, o.Way, o.Near = vectors, relevance.Way(cfg.Embedding.Way), proxy.Near{Most: cfg.Embedding.Near, Cosine: cfg.Embedding.NearCosine}
+		o.Model, o.Way, o.Near = vectors, relevance.Way(cfg.Embedding.Way), proxy.Near{Most: cfg.Embedding.Near, Cosine: cfg.Embedding.NearCosine, Predicate: cfg.Embedding.Predicate}
 	}
 	return proxy.New(o)
 }

@@ -86,7 +86,7 @@ func TestAModelsVectorsRankWhatSharesNoWordWithTheQuestion(t *testing.T) {
 				require.Contains(t, r.Embedder, "m/"+way)
 				best, other := r.Results[0].Instances[0].Triplets[0], r.Results[1].Instances[0].Triplets[0]
 				require.Greater(t, best.Sr, other.Sr)
-				require.Equal(t, calls+1, server.Calls(), "the question alone was sent, once")
+				require.Equal(t, calls+2, server.Calls(), "the question alone was sent, to find start nodes, and then without their names")
 
 				// The form that is written out is ranked by the same numbers.
 				text := `{"query": "query q($q: string) { q(func: eq(name, \"Casino Royale\")) @evorag(query: $q) { name directed_by { name } starring { name } } }", "variables": {"$q": "who is the filmmaker of Casino Royale"}}`
@@ -97,7 +97,7 @@ func TestAModelsVectorsRankWhatSharesNoWordWithTheQuestion(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(body), &written), body)
 				require.Equal(t, []string{"directed_by"}, written.Extensions.Evorag.Results[0].Metapath)
 				require.InDelta(t, best.Sr, written.Extensions.Evorag.Results[0].Instances[0].Triplets[0].Sr, 1e-9)
-				require.Equal(t, calls+1, server.Calls())
+				require.Equal(t, calls+2, server.Calls(), "what was sent before is known")
 			})
 		}
 	}
@@ -194,6 +194,94 @@ func TestAQuestionIsLinkedByNamesAndByNearness(t *testing.T) {
 
 	r = retrieve(t, s.Addresses, fmt.Sprintf(`{"question": "who directed it", "entities": [%q], "hops": 1}`, uids["film"]))
 	require.Equal(t, graph.ByCaller, r.Entities[0].Reason)
+}
+
+// vectorOf is the scripted model's vector of a text, as Dgraph spells it.
+func vectorOf(t *testing.T, server *llmtest.Server, text string) string {
+	t.Helper()
+	var answer struct {
+		Data []struct{ Embedding json.RawMessage }
+	}
+	body := post(t, server.URL+"/v1/embeddings", "application/json", fmt.Sprintf(`{"model": "m", "input": [%q]}`, text))
+	require.NoError(t, json.Unmarshal([]byte(body), &answer), body)
+	return string(answer.Data[0].Embedding)
+}
+
+func TestAQuestionsOwnVectorCountsAsTheQuestionDoes(t *testing.T) {
+	eng := enginetest.Shared(t)
+	eng.Reset(t)
+	eng.Alter(t, schema)
+	eng.Mutate(t, films)
+	const question = "who is the filmmaker of Casino Royale"
+	argumentOf := map[string]string{}
+	ask := func(s *running, argument, value string) (graph.Retrieval, string) {
+		body, err := json.Marshal(map[string]any{"query": `query q($v: ` + value + `) { q(func: eq(name, "Casino Royale")) @evorag(` + argument + `: $v, hops: 1) { name } }`,
+			"variables": map[string]string{"$v": argumentOf[argument]}})
+		require.NoError(t, err)
+		var answer struct {
+			Extensions struct{ Evorag graph.Retrieval }
+		}
+		text := post(t, "http://"+s.HTTP+"/query", "application/json", string(body))
+		require.NoError(t, json.Unmarshal([]byte(text), &answer), text)
+		return answer.Extensions.Evorag, text
+	}
+	for _, way := range []string{"composed", "triplet", "hash"} {
+		t.Run(way, func(t *testing.T) {
+			server := llmtest.New(t, llmtest.Embeds(500, meaning))
+			cfg := modelled(t, eng.GRPCAddr(), server, way)
+			_, err := app.Index(t.Context(), cfg, "", embed.IndexOptions{}, func(int) {}, slog.New(slog.DiscardHandler))
+			require.NoError(t, err)
+			s := start(t, func(ctx context.Context, o app.Options) error { return app.Serve(ctx, cfg, o) })
+			argumentOf = map[string]string{"query": question, "embedding": vectorOf(t, server, "who is the filmmaker of")} // without the start node's name
+			calls := server.Calls()
+			own, text := ask(s, "embedding", "float32vector")
+			require.Equal(t, calls, server.Calls(), "the model has nothing to do")
+			if way == "hash" {
+				require.Contains(t, text, "this sidecar ranks by words, which have no use for a vector; write query: $question")
+				require.Contains(t, text, `"line":1`)
+				return
+			}
+			want, _ := ask(s, "query", "string")
+			require.Len(t, own.Results, 2)
+			require.Empty(t, own.Question)
+			require.Equal(t, want.Results, own.Results)
+			require.Equal(t, []string{"directed_by"}, own.Results[0].Metapath)
+			for vector, wrong := range map[string]string{
+				"[1, 2]":                                "the vector has 2 numbers, those of m have 500",
+				"[0, 0":                                 "not a list of numbers",
+				"[1e99, 1]":                             "not a list of numbers",
+				"[\"a\", 1]":                            "not a list of numbers",
+				"[" + strings.Repeat("0, ", 499) + "0]": "zero everywhere",
+			} {
+				argumentOf["embedding"] = vector
+				_, text := ask(s, "embedding", "string")
+				require.Contains(t, text, wrong)
+			}
+		})
+	}
+}
+
+// A part of the graph, or none, has no vectors of all names in memory: the engine has, in an index.
+func TestStartNodesNearTheQuestionComeOutOfTheEnginesOwnIndex(t *testing.T) {
+	eng := enginetest.Shared(t)
+	eng.Reset(t)
+	eng.Alter(t, schema+"meant: float32vector @index(hnsw(metric: \"cosine\")) .\n")
+	uids := eng.Mutate(t, films)
+	server := llmtest.New(t, llmtest.Embeds(500, meaning))
+	for node, name := range map[string]string{"eva": "Eva Green", "film": "Casino Royale", "martin": "Martin Campbell"} {
+		eng.Mutate(t, fmt.Sprintf("<%s> <meant> %q .", uids[node], vectorOf(t, server, name)))
+	}
+	cfg := modelled(t, eng.GRPCAddr(), server, "hash")
+	cfg.Cache.Mode, cfg.Embedding.Near, cfg.Embedding.NearCosine, cfg.Embedding.Predicate = "off", 2, 0.6, "meant"
+	s := start(t, func(ctx context.Context, o app.Options) error { return app.Serve(ctx, cfg, o) })
+	r := retrieve(t, s.Addresses, `{"question": "007", "hops": 1}`)
+	require.Len(t, r.Entities, 1)
+	require.Equal(t, uids["film"], r.Entities[0].UID.String())
+	require.Equal(t, "Casino Royale", r.Entities[0].Name)
+	require.Equal(t, graph.ByVector, r.Entities[0].Reason)
+	require.Greater(t, r.Entities[0].Similarity, 0.9)
+	require.NotEmpty(t, r.Results)
+	require.Equal(t, "Eva Green", retrieve(t, s.Addresses, `{"question": "did Eva Green play in 007", "hops": 1}`).Entities[0].Name)
 }
 
 // Queries at once send their questions, each once, and nothing else, whatever they miss.

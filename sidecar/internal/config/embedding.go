@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type Embedding struct {
 	Dir            string        `yaml:"dir"`              // folder that keeps vectors; empty: in the data folder of "up", else in the user's cache folder
 	Near           int           `yaml:"near"`             // start nodes to add whose names are near the question, 0..100
 	NearCosine     float64       `yaml:"near_cosine"`      // how near they are at least, 0..1
+	Predicate      string        `yaml:"predicate"`        // in the cluster: nodes' vectors of this model, float32vector @index(hnsw(metric: "cosine")); then near start nodes are those that similar_to finds; empty: those of names in memory
 	Price          float64       `yaml:"price"`            // what a million tokens cost, for "index --dry-run" and the metrics
 
 	// APIKey comes from APIKeyFile or DGRAPH_EVORAG_EMBEDDING_API_KEY.
@@ -68,6 +70,9 @@ func (e Embedding) verify(bad func(field string, value any, write string), withi
 	within("embedding.near", e.Near, 0, 100)
 	if !(e.NearCosine >= 0 && e.NearCosine <= 1) {
 		bad("embedding.near_cosine", e.NearCosine, "a number from 0 to 1")
+	}
+	if strings.ContainsAny(e.Predicate, "<> \t\n") {
+		bad("embedding.predicate", e.Predicate, "a predicate's name, such as embedding")
 	}
 	if !(e.Price >= 0 && e.Price <= 1e6) {
 		bad("embedding.price", e.Price, "what a million tokens cost, from 0 on")

@@ -56,7 +56,7 @@ func (v *Vectors) Embed(ctx context.Context, question string) (relevance.Dense, 
 	if err != nil {
 		return d, err
 	}
-	if dim := v.dim(); dim != 0 && len(d.Weight) != dim {
+	if dim := v.Dim(); dim != 0 && len(d.Weight) != dim {
 		return relevance.Dense{}, fmt.Errorf("%w: the question's vector has %d numbers, those of the graph have %d; set embedding.dimensions", errDimension, len(d.Weight), dim)
 	}
 	v.questions.mu.Lock()

@@ -151,7 +151,7 @@ func (v *Vectors) ask(ctx context.Context, texts []string) (bad []string, tokens
 			bad = append(bad, texts[i])
 			continue
 		}
-		if dim := v.dim(); dim != 0 && len(raw) != dim {
+		if dim := v.Dim(); dim != 0 && len(raw) != dim {
 			return bad, tokens, fmt.Errorf("%w: the model gives %d numbers, before it gave %d; set embedding.dimensions, or give this model a folder of its own (embedding.dir)", errDimension, len(raw), dim)
 		}
 		keys, kept = append(keys, KeyOf(texts[i])), append(kept, d)
@@ -168,7 +168,8 @@ func (v *Vectors) ask(ctx context.Context, texts []string) (bad []string, tokens
 
 var errDimension = errors.New("another dimension")
 
-func (v *Vectors) dim() int {
+// Dim is the number of numbers of each vector; 0 while none is in memory.
+func (v *Vectors) Dim() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.rows.Dim()

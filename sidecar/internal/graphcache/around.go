@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 const (
 	nodesPerAround     = 1000
 	relationsPerAround = 500
+	namesPerAround     = 5000
 	readsAtOnce        = 4
 )
 
@@ -83,118 +86,130 @@ type walk struct {
 	via     []search.Rel // sorted
 	set     relationSet
 	since   int64
-	stars   map[graph.UID]*star // with their edges
-	called  map[graph.UID]*star // with their names
+	stars   map[graph.UID]*star
 	seen    map[graph.UID]bool
 	order   []graph.UID // nodes as they were seen
 	reached Reached
 }
 
-// walk reads level by level, and then the names.
+// walk reads level by level.
 func (w *walk) walk(ctx context.Context, t *taking) error {
-	level := w.newOf(w.reach.Starts)
-	for hop := 0; hop < w.reach.Hops && len(level) > 0 && len(w.via) > 0 && w.reached.Reason == ""; hop++ {
-		if err := w.bring(ctx, t, level, want{edges: w.set, since: w.since}, w.stars, w.readSpokes); err != nil {
+	w.see(w.reach.Starts...)
+	level := w.order
+	for hop := 0; hop < w.reach.Hops && len(level) > 0 && w.reached.Reason == ""; hop++ {
+		if err := w.bring(ctx, t, level); err != nil {
 			return err
 		}
 		from := len(w.order)
 		for _, u := range level {
 			if st := w.stars[u]; st != nil {
 				for _, sp := range st.spokes {
-					if w.set.has(search.Rel(sp.relation)) {
-						w.newOf([]graph.UID{sp.to})
-					}
+					w.see(sp.to)
 				}
 			}
 		}
 		level = w.order[from:]
 	}
-	w.called = make(map[graph.UID]*star, len(w.order))
-	return w.bring(ctx, t, w.order, want{name: true, since: w.since}, w.called, w.readNames)
+	return nil
 }
 
-// newOf lists those of the nodes that haven't been seen.
-func (w *walk) newOf(nodes []graph.UID) []graph.UID {
-	from := len(w.order)
+func (w *walk) see(nodes ...graph.UID) {
 	for _, u := range nodes {
 		if !w.seen[u] {
 			w.seen[u] = true
 			w.order = append(w.order, u)
 		}
 	}
-	return w.order[from:]
 }
 
-// bring puts the stars of nodes into a map, several reads at once for those that aren't held. The
-// budget of edges ends it early.
-func (w *walk) bring(ctx context.Context, t *taking, nodes []graph.UID, wanted want, into map[graph.UID]*star, read func(context.Context, []graph.UID) (map[graph.UID]*star, error)) error {
+// bring brings the stars of nodes, several reads at once for those that aren't held. The budget of
+// edges ends it early.
+func (w *walk) bring(ctx context.Context, t *taking, nodes []graph.UID) error {
 	held := map[graph.UID]*star{}
-	lacking := w.part.stars.get(nodes, wanted, held)
-	w.take(held, wanted, into)
+	lacking := w.part.stars.get(nodes, w.set, w.since, held)
+	w.take(held)
 	parts := slices.Collect(slices.Chunk(lacking, nodesPerAround))
 	for group := range slices.Chunk(parts, readsAtOnce) {
-		if wanted.edges != "" && w.reached.Edges >= w.reach.Edges {
+		if w.reached.Edges >= w.reach.Edges {
 			w.reached.Reason = fmt.Sprintf("more than %d edges lie within reach; narrow it with via, fewer hops or fanout", w.reach.Edges)
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		found, errs := make([]map[graph.UID]*star, len(group)), make([]error, len(group))
-		var reads sync.WaitGroup
+		found, reads, errs := make([]map[graph.UID]*star, len(group)), make([]int, len(group)), make([]error, len(group))
+		var reading sync.WaitGroup
 		for i, nodes := range group {
-			reads.Go(func() { found[i], errs[i] = read(ctx, nodes) })
+			reading.Go(func() { found[i], reads[i], errs[i] = w.read(ctx, nodes) })
 		}
-		reads.Wait()
-		w.reached.Reads += len(group)
+		reading.Wait()
 		for i := range group {
+			w.reached.Reads += reads[i]
 			if errs[i] != nil {
 				return errs[i]
 			}
-			w.part.stars.put(t, found[i], w.since)
-			w.take(found[i], wanted, into)
+			w.part.stars.put(t, w.set, found[i])
+			w.take(found[i])
 		}
 	}
 	return nil
 }
 
-func (w *walk) take(found map[graph.UID]*star, wanted want, into map[graph.UID]*star) {
+func (w *walk) take(found map[graph.UID]*star) {
 	for u, st := range found {
-		into[u] = st
-		if wanted.edges != "" {
-			w.reached.Edges += len(st.spokes)
-		}
+		w.stars[u] = st
+		w.reached.Edges += len(st.spokes)
 	}
 }
 
-func (w *walk) readSpokes(ctx context.Context, nodes []graph.UID) (map[graph.UID]*star, error) {
-	found := make(map[graph.UID]*star, len(nodes))
+// read reads stars, and tells in how many reads of the cluster.
+func (w *walk) read(ctx context.Context, nodes []graph.UID) (found map[graph.UID]*star, reads int, err error) {
+	found = make(map[graph.UID]*star, len(nodes))
 	read := w.Now().UnixNano()
 	for _, u := range nodes {
-		found[u] = &star{has: w.set, read: read}
+		found[u] = &star{read: read}
 	}
 	r := &reader{Reader: w.Reader}
 	for relations := range slices.Chunk(w.via, relationsPerAround) {
+		reads++
 		if err := w.spokes(ctx, r, nodes, relations, found); err != nil {
-			return nil, err
+			return nil, reads, err
 		}
 	}
-	return found, nil
-}
-
-func (w *walk) readNames(ctx context.Context, nodes []graph.UID) (map[graph.UID]*star, error) {
-	read := w.Now().UnixNano()
-	names := make(map[graph.UID]string, len(nodes))
+	names := map[graph.UID]string{}
+	for u, st := range found {
+		names[u] = ""
+		for _, sp := range st.spokes {
+			names[sp.to] = ""
+		}
+	}
 	if len(w.part.names) > 0 {
-		if err := (&reader{Reader: w.Reader}).names(ctx, w.part.names, nodes, names); err != nil {
-			return nil, err
+		for part := range slices.Chunk(slices.Sorted(maps.Keys(names)), namesPerAround) {
+			reads++
+			if err := r.names(ctx, w.part.names, part, names); err != nil {
+				return nil, reads, err
+			}
 		}
 	}
-	found := make(map[graph.UID]*star, len(nodes))
-	for _, u := range nodes {
-		found[u] = &star{named: true, name: names[u], vector: relevance.Pack(w.Embedder.Embed(names[u])), asked: read}
+	vectors := make(map[graph.UID]relevance.Packed, len(names))
+	for u, name := range names {
+		vectors[u] = relevance.Pack(w.Embedder.Embed(name))
 	}
-	return found, nil
+	for u, st := range found {
+		var letters strings.Builder
+		for i := range len(st.spokes) + 1 {
+			of := u
+			if i > 0 {
+				of = st.spokes[i-1].to
+			}
+			letters.WriteString(names[of])
+			st.called.ends = append(st.called.ends, uint32(letters.Len()))
+			st.called.vectors.Append(vectors[of])
+		}
+		st.spokes, st.called.ends, st.called.letters = slices.Clone(st.spokes), slices.Clone(st.called.ends), strings.Clone(letters.String())
+		st.called.vectors.Clip()
+	}
+	return found, reads, nil
 }
 
 // graph lays out what was brought together. An edge between two nodes whose edges are here is as its
@@ -204,12 +219,18 @@ func (w *walk) graph() *Graph {
 		names: w.part.names, predicates: w.predicates, labels: w.labels, hash: w.Embedder,
 		ids: make(map[graph.UID]search.Node, len(w.order)), shortcut: map[[2]graph.UID]string{},
 	}
-	for _, u := range w.order {
-		b.node(u)
-		if st := w.called[u]; st != nil {
-			b.called[len(b.called)-1] = st.name
-			b.letters += int64(len(st.name))
+	vectors := make(map[graph.UID]relevance.Packed, len(w.order))
+	name := func(u graph.UID, st *star, i int) {
+		id := b.node(u)
+		if b.named[id] {
+			return
 		}
+		b.named[id] = true
+		b.called[id], vectors[u] = st.called.name(i)
+		b.letters += int64(len(b.called[id]))
+	}
+	for _, u := range w.reach.Starts {
+		b.node(u)
 	}
 	oldest := w.Now().UnixNano()
 	for _, u := range w.order {
@@ -218,22 +239,19 @@ func (w *walk) graph() *Graph {
 			continue
 		}
 		oldest = min(oldest, st.read)
-		for _, sp := range st.spokes {
-			if rel := search.Rel(sp.relation); w.set.has(rel) {
-				w.edge(b, u, rel, sp, st)
-			}
+		name(u, st, 0)
+		for i, sp := range st.spokes {
+			name(sp.to, st, i+1)
+			w.edge(b, u, sp, st)
 		}
 	}
 	g := b.laid(w.asOf(time.Unix(0, oldest)))
-	vectors := &vectors{list: make(relevance.List, g.nodes)}
+	list := make(relevance.List, g.nodes)
 	g.whole = make([]bool, g.nodes)
 	for i, u := range b.uids {
-		if st := w.called[u]; st != nil {
-			vectors.list[i] = st.vector
-		}
-		g.whole[i] = w.stars[u] != nil
+		list[i], g.whole[i] = vectors[u], w.stars[u] != nil
 	}
-	g.vectors, g.relations = vectors, w.relations
+	g.vectors, g.relations = vectorsOf(list), w.relations
 	if w.Vectors != nil {
 		g.model = g.modelled(&modelled{way: cmp.Or(w.Way, relevance.ByHash)}, w.rowsOf)
 	}
@@ -241,8 +259,8 @@ func (w *walk) graph() *Graph {
 }
 
 // edge takes in a spoke of a node, unless it is the other end's to tell.
-func (w *walk) edge(b *builder, at graph.UID, rel search.Rel, sp spoke, st *star) {
-	head, object := at, sp.to
+func (w *walk) edge(b *builder, at graph.UID, sp spoke, st *star) {
+	rel, head, object := search.Rel(sp.relation), at, sp.to
 	if rel%2 == 1 {
 		if w.set.has(rel-1) && w.stars[sp.to] != nil {
 			return

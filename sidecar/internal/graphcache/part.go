@@ -121,7 +121,7 @@ func (p *part) forget(d *dirty) {
 		p.stars.forgetAll()
 		return
 	}
-	nodes := make([]graph.UID, 0, 2*len(d.triplets)+len(d.rows)+len(d.names))
+	nodes := make([]graph.UID, 0, 2*len(d.triplets)+len(d.rows))
 	ways := map[back]bool{}
 	for t := range d.triplets {
 		nodes = append(nodes, t.Head, t.Object)
@@ -132,11 +132,8 @@ func (p *part) forget(d *dirty) {
 			ways[back{r.head, uint32(2*i + 1)}] = true
 		}
 	}
-	for u := range d.names {
-		nodes = append(nodes, u)
-	}
 	p.stars.forget(nodes...)
-	p.stars.forgetTo(ways)
+	p.stars.forgetTo(ways, d.names)
 }
 
 // forgetEdges lets go of the ends of edges at once, so that whoever asks after a call finds what it

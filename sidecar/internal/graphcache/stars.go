@@ -1,7 +1,6 @@
 package graphcache
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -14,7 +13,7 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
-// relationSet holds relations, a bit each; the empty one none. Equal sets are equal strings.
+// relationSet holds relations, a bit each. Equal sets are equal strings.
 type relationSet string
 
 func relationSetOf(relations []search.Rel, among int) relationSet {
@@ -25,44 +24,15 @@ func relationSetOf(relations []search.Rel, among int) relationSet {
 	return relationSet(bits)
 }
 
-func (s relationSet) has(r search.Rel) bool { return int(r/8) < len(s) && s[r/8]>>(r%8)&1 == 1 }
+func (s relationSet) has(r search.Rel) bool { return s[r/8]>>(r%8)&1 == 1 }
 
-// covers tells whether all relations of o are in s.
-func (s relationSet) covers(o relationSet) bool {
-	if s == o {
-		return true
-	}
-	for i := range len(o) {
-		if i >= len(s) && o[i] != 0 || i < len(s) && o[i]&^s[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func (s relationSet) and(o relationSet) relationSet {
-	if s.covers(o) {
-		return s
-	}
-	bits := make([]byte, max(len(s), len(o)))
-	copy(bits, s)
-	for i := range len(o) {
-		bits[i] |= o[i]
-	}
-	return relationSet(bits)
-}
-
-// star is a node with what is known of it: its edges under some relations, what it is called. It
+// star is a node with its edges under some relations, and what it and its neighbours are called. It
 // never changes.
 type star struct {
-	has    relationSet // whose edges are here
-	spokes []spoke     // sorted by relation
-	labels []string    // of shortcuts, see spoke
-	read   int64       // Unix nanoseconds: everything committed before is in the edges
-	named  bool        // name is what the node is called, though it may be empty
-	name   string
-	vector relevance.Packed // of the name
-	asked  int64            // Unix nanoseconds, as read: of the name
+	spokes []spoke
+	labels []string // of shortcuts, see spoke
+	called called   // the node's own first, then those of the spokes in their order
+	read   int64    // Unix nanoseconds: everything committed before is here
 }
 
 // spoke is an edge as it can be walked from a node. Hidden ones are left out.
@@ -73,6 +43,22 @@ type spoke struct {
 	label    uint32 // of a shortcut: its place in the labels, from 1; 0: none
 }
 
+// called are names and their vectors.
+type called struct {
+	letters string
+	ends    []uint32
+	vectors relevance.Pile
+}
+
+// name is that of a place, with its vector.
+func (c *called) name(i int) (string, relevance.Packed) {
+	from := uint32(0)
+	if i > 0 {
+		from = c.ends[i-1]
+	}
+	return c.letters[from:c.ends[i]], c.vectors.At(i)
+}
+
 // Sizes of what is held, about.
 const (
 	spokeBytes = int64(unsafe.Sizeof(spoke{}))
@@ -80,41 +66,17 @@ const (
 )
 
 func (s *star) bytes() int64 {
-	n := starBytes + int64(len(s.spokes))*spokeBytes + int64(len(s.name)+s.vector.Bytes())
+	n := starBytes + int64(cap(s.spokes))*spokeBytes + int64(len(s.called.letters)+4*cap(s.called.ends)+s.called.vectors.Bytes())
 	for _, l := range s.labels {
 		n += int64(unsafe.Sizeof(l)) + int64(len(l))
 	}
 	return n
 }
 
-// with is a star with what was read later. Edges of before since are not kept.
-func (s *star) with(later *star, since int64) *star {
-	if s == nil {
-		return later
-	}
-	out := *later
-	if !later.named {
-		out.named, out.name, out.vector, out.asked = s.named, s.name, s.vector, s.asked
-	}
-	switch {
-	case s.read < since:
-	case later.has == "":
-		out.has, out.spokes, out.labels, out.read = s.has, s.spokes, s.labels, s.read
-	case !later.has.covers(s.has):
-		out.has, out.read = later.has.and(s.has), min(s.read, later.read)
-		out.spokes, out.labels = slices.Clone(later.spokes), slices.Concat(later.labels, s.labels)
-		for _, sp := range s.spokes {
-			if later.has.has(search.Rel(sp.relation)) {
-				continue
-			}
-			if sp.label > 0 {
-				sp.label += uint32(len(later.labels))
-			}
-			out.spokes = append(out.spokes, sp)
-		}
-		slices.SortStableFunc(out.spokes, func(a, b spoke) int { return cmp.Compare(a.relation, b.relation) })
-	}
-	return &out
+// starKey is the place of a star: what is held of a node under other relations is another.
+type starKey struct {
+	node graph.UID
+	set  int
 }
 
 // stars holds the stars that were asked for last, in a number of bytes. Its methods are safe for
@@ -123,7 +85,8 @@ type stars struct {
 	most int64
 
 	mu       sync.Mutex
-	lru      *simplelru.LRU[graph.UID, *star]
+	lru      *simplelru.LRU[starKey, *star]
+	sets     map[relationSet]int
 	bytes    int64
 	spokes   int
 	takings  map[*taking]bool
@@ -139,31 +102,25 @@ type taking struct {
 	all   bool
 }
 
+// mostSets is how many sets of relations are told apart; with one more everything is forgotten.
+const mostSets = 256
+
 func newStars(most int64) *stars {
-	lru, err := simplelru.NewLRU[graph.UID, *star](math.MaxInt, nil) // by bytes, not by number
+	lru, err := simplelru.NewLRU[starKey, *star](math.MaxInt, nil) // by bytes, not by number
 	if err != nil {
 		panic(err) // it wants a size above 0
 	}
-	return &stars{most: most, lru: lru, takings: map[*taking]bool{}}
+	return &stars{most: most, lru: lru, sets: map[relationSet]int{}, takings: map[*taking]bool{}}
 }
 
-// want is what is to be known of nodes, read at since or later.
-type want struct {
-	edges relationSet // "": none
-	name  bool
-	since int64 // Unix nanoseconds
-}
-
-func (w want) met(s *star) bool {
-	return (!w.name || s.named && s.asked >= w.since) && (w.edges == "" || s.read >= w.since && s.has.covers(w.edges))
-}
-
-// get puts the stars of nodes that meet what is wanted into a map and lists the nodes that have none.
-func (s *stars) get(nodes []graph.UID, w want, into map[graph.UID]*star) (lacking []graph.UID) {
+// get puts the stars of nodes under relations, read at since or later, into a map and lists the nodes
+// that have none.
+func (s *stars) get(nodes []graph.UID, relations relationSet, since int64, into map[graph.UID]*star) (lacking []graph.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	set := s.set(relations)
 	for _, u := range nodes {
-		if st, ok := s.lru.Get(u); ok && w.met(st) {
+		if st, ok := s.lru.Get(starKey{u, set}); ok && st.read >= since {
 			into[u] = st
 		} else {
 			lacking = append(lacking, u)
@@ -172,6 +129,18 @@ func (s *stars) get(nodes []graph.UID, w want, into map[graph.UID]*star) (lackin
 	s.counters.hits += uint64(len(nodes) - len(lacking))
 	s.counters.misses += uint64(len(lacking))
 	return lacking
+}
+
+func (s *stars) set(relations relationSet) int {
+	id, known := s.sets[relations]
+	if !known {
+		if len(s.sets) == mostSets {
+			s.clear()
+		}
+		id = len(s.sets)
+		s.sets[relations] = id
+	}
+	return id
 }
 
 // begin is called before a read whose stars are to be put.
@@ -190,36 +159,34 @@ func (s *stars) end(t *taking) {
 	delete(s.takings, t)
 }
 
-// put takes what was read in, but for nodes that were forgotten since the read began. Edges that were
-// read before since are let go.
-func (s *stars) put(t *taking, found map[graph.UID]*star, since int64) {
+// put takes what was read in, but for nodes that were forgotten since the read began.
+func (s *stars) put(t *taking, relations relationSet, found map[graph.UID]*star) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.all {
 		return
 	}
+	set := s.set(relations)
 	for u, st := range found {
-		if t.stale[u] {
+		if t.stale[u] || st.bytes() > s.most { // a larger one would put out all there is, and then itself
 			continue
 		}
-		old, _ := s.lru.Peek(u)
-		s.drop(u)
-		if st = old.with(st, since); st.bytes() <= s.most { // another would put out all there is, and then itself
-			s.lru.Add(u, st)
-			s.bytes += st.bytes()
-			s.spokes += len(st.spokes)
-		}
+		key := starKey{u, set}
+		s.drop(key)
+		s.lru.Add(key, st)
+		s.bytes += st.bytes()
+		s.spokes += len(st.spokes)
 	}
 	for s.bytes > s.most {
-		u, _, _ := s.lru.GetOldest()
-		s.drop(u)
+		key, _, _ := s.lru.GetOldest()
+		s.drop(key)
 		s.counters.evictions++
 	}
 }
 
-func (s *stars) drop(u graph.UID) {
-	if st, ok := s.lru.Peek(u); ok {
-		s.lru.Remove(u)
+func (s *stars) drop(key starKey) {
+	if st, ok := s.lru.Peek(key); ok {
+		s.lru.Remove(key)
 		s.bytes -= st.bytes()
 		s.spokes -= len(st.spokes)
 	}
@@ -230,7 +197,9 @@ func (s *stars) forget(nodes ...graph.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range nodes {
-		s.drop(u)
+		for _, set := range s.sets {
+			s.drop(starKey{u, set})
+		}
 		for t := range s.takings {
 			t.stale[u] = true
 		}
@@ -243,18 +212,18 @@ type back struct {
 	relation uint32
 }
 
-// forgetTo lets go of all nodes that one of the ways leads from. Which they are only they know: all
-// are looked through.
-func (s *stars) forgetTo(ways map[back]bool) {
-	if len(ways) == 0 {
+// forgetTo lets go of all nodes that one of the ways leads from, or any way leads to one of the nodes.
+// Which they are only they know: all are looked through.
+func (s *stars) forgetTo(ways map[back]bool, nodes map[graph.UID]bool) {
+	if len(ways)+len(nodes) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, u := range s.lru.Keys() {
-		st, _ := s.lru.Peek(u)
-		if slices.ContainsFunc(st.spokes, func(sp spoke) bool { return ways[back{sp.to, sp.relation}] }) {
-			s.drop(u)
+	for _, key := range s.lru.Keys() {
+		st, _ := s.lru.Peek(key)
+		if nodes[key.node] || slices.ContainsFunc(st.spokes, func(sp spoke) bool { return nodes[sp.to] || ways[back{sp.to, sp.relation}] }) {
+			s.drop(key)
 		}
 	}
 	for t := range s.takings {
@@ -266,8 +235,12 @@ func (s *stars) forgetTo(ways map[back]bool) {
 func (s *stars) forgetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.clear()
+}
+
+func (s *stars) clear() {
 	s.lru.Purge()
-	s.bytes, s.spokes = 0, 0
+	s.bytes, s.spokes, s.sets = 0, 0, map[relationSet]int{}
 	for t := range s.takings {
 		t.all = true
 	}

@@ -21,6 +21,9 @@ type vectors struct {
 	of     []search.Node // whose the rows of recent are; of two for a node the later counts
 }
 
+// vectorsOf are those of a list by node.
+func vectorsOf(l relevance.List) *vectors { return &vectors{list: l} }
+
 // newVectors packs the table.
 func newVectors(t *relevance.Table) *vectors {
 	t.Pack()

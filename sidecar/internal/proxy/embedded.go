@@ -14,6 +14,8 @@ import (
 type Model interface {
 	// Name is that of all that the vectors depend on.
 	Name() string
+	// Dim is the number of numbers of each vector; 0 while none is known.
+	Dim() int
 	// Embed gives a question's vector; it may call the model's server, once, and waits for it.
 	Embed(ctx context.Context, question string) (relevance.Dense, error)
 	// Rows gives the rows of texts, in their order, with the vectors that they are of; NoRow for
@@ -48,6 +50,15 @@ func (q *query) embed(ctx context.Context, question string) relevance.Dense {
 		q.embedded.of = map[string]relevance.Dense{}
 	}
 	q.embedded.of[question] = d
+	return d
+}
+
+// dense rounds a vector that a plan has read.
+func dense(x []float32) relevance.Dense {
+	d, err := relevance.NewDense(x)
+	if err != nil {
+		panic(err) // a plan's is finite and has a direction
+	}
 	return d
 }
 

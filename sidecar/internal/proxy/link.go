@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +14,7 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/link"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/plugin/render"
 )
 
@@ -28,7 +31,11 @@ func (q *query) link(ctx context.Context) (map[string][]graph.UID, error) {
 		if b.Entities == 0 {
 			continue
 		}
-		entities, err := q.entities(ctx, b.Names, b.Linked, q.near(ctx, b.Linked))
+		near, err := q.near(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		entities, err := q.entities(ctx, b.Names, b.Linked, near)
 		if errors.Is(err, ErrNoNameIndex) {
 			return nil, q.plan.Query.ErrorAt(b.Field.NameSpan.Start, "%s: %s", plan.EntitiesFunc, err)
 		}
@@ -49,18 +56,73 @@ func (q *query) link(ctx context.Context) (map[string][]graph.UID, error) {
 
 const nothingLinked = "no name in the question is the name of a node; write a name as it stands in the graph, or give start nodes with another root function"
 
-// Near says how many start nodes are added whose names are near the question, and how near.
+// Near says how many start nodes are added that are near the question, and how near.
 type Near struct {
-	Most   int     // 0: none
-	Cosine float64 // at least
+	Most      int     // 0: none
+	Cosine    float64 // at least
+	Predicate string  // of the user's, holds nodes' vectors of the same model; empty: those of names in memory are gone by
 }
 
-// near proposes nodes whose names' vectors are near the text's. They are shown to nobody before they
-// have been read as the caller.
-func (q *query) near(ctx context.Context, text string) []link.Near {
-	if q.Model == nil || q.Near.Most == 0 || q.Resident == nil {
-		return nil
+// near proposes nodes whose vectors are near that of the text to link. They are shown to nobody before
+// they have been read as the caller.
+func (q *query) near(ctx context.Context, b *plan.Block) ([]link.Near, error) {
+	if q.Model == nil || q.Near.Most == 0 {
+		return nil, nil
 	}
+	if p, ok := q.view.schema.Predicates[q.Near.Predicate]; ok && len(p.Vector) > 0 {
+		return q.similar(ctx, b, q.embed(ctx, b.Linked))
+	}
+	if q.Resident == nil {
+		return nil, nil
+	}
+	return q.nearest(ctx, b.Linked), nil
+}
+
+// similar asks the engine's own index of vectors, as the caller.
+func (q *query) similar(ctx context.Context, b *plan.Block, x relevance.Dense) ([]link.Near, error) {
+	if x.None() || len(b.Names) == 0 {
+		return nil, nil
+	}
+	p := q.Near.Predicate
+	block := nameBlock("near", fmt.Sprintf("similar_to(<%s>, %d, $v)", p, q.Near.Most), b.Names)
+	block = strings.Replace(block, plan.UIDKey+": uid", plan.UIDKey+": uid "+vectorKey+": <"+p+">", 1)
+	answer, err := q.engine(ctx, graph.Call{Query: "query near($v: float32vector) {\n" + block + "}", Vars: map[string]string{"$v": x.String()}})
+	if err != nil {
+		return nil, fmt.Errorf("embedding.predicate %s, of which the vectors are to be of %s: %w", p, q.Model.Name(), err)
+	}
+	q.open(answer)
+	data, err := render.Parse(answer.JSON)
+	if err != nil {
+		return nil, err
+	}
+	var near []link.Near
+	for _, row := range items(data.Get("near")) {
+		u, ok := uidOf(row)
+		var v []float32
+		if !ok || json.Unmarshal(row.Get(vectorKey).AppendTo(nil), &v) != nil {
+			continue
+		}
+		n := link.Near{Node: graph.Node{UID: u}}
+		for i := range b.Names {
+			if name, has := row.Get(plan.NameKey(i)).Text(); has {
+				n.Name = name
+				break
+			}
+		}
+		d, err := relevance.NewDense(v)
+		if n.Cosine = d.Cosine(x); err == nil && n.Cosine >= q.Near.Cosine {
+			near = append(near, n)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b link.Near) int { return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.UID, b.UID)) })
+	return near, nil
+}
+
+// vectorKey is what a node's vector comes back under.
+const vectorKey = "evorag.v"
+
+// nearest looks among the vectors of names that are held in memory.
+func (q *query) nearest(ctx context.Context, text string) []link.Near {
 	g, ok := q.Resident.Graph(namespace(q.call.Credentials))
 	if !ok {
 		return nil

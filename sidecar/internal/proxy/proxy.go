@@ -231,6 +231,9 @@ func (p *Proxy) defaults(c graph.Credentials) plan.Defaults {
 	if alpha, learned := p.Alpha(namespace(c)); learned {
 		d.Alpha = alpha
 	}
+	if p.Model != nil && cmp.Or(p.Way, relevance.ByHash) != relevance.ByHash {
+		d.Vectors = plan.Vectors{Of: p.Model.Name(), Dim: p.Model.Dim()}
+	}
 	return d
 }
 

@@ -23,8 +23,11 @@ type terms struct {
 // features are set aside.
 func (q *query) ask(ctx context.Context, b *plan.Block, topics []string) (*relevance.Question, *terms) {
 	asked := q.hash.Ask(b.Question, topics...)
-	if q.modelled() {
-		asked.Model = q.embed(ctx, b.Question)
+	switch {
+	case b.Embedding != nil:
+		asked.Model = dense(b.Embedding)
+	case q.modelled():
+		asked.Model = q.embed(ctx, asked.Text)
 	}
 	t := &terms{x: graph.Features(asked.Features), known: map[graph.Relation]float64{}}
 	if w := q.Weights(namespace(q.call.Credentials)); w != nil && w.Template == q.hash.Template() {
