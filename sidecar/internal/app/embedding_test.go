@@ -68,6 +68,7 @@ func TestAModelsVectorsRankWhatSharesNoWordWithTheQuestion(t *testing.T) {
 				server := llmtest.New(t, llmtest.Embeds(500, meaning))
 				cfg := modelled(t, eng.GRPCAddr(), server, way)
 				cfg.Cache.Mode = cache
+				cfg.Embedding.Near = 0 // or start nodes are looked for by the whole question too
 
 				dry, err := app.Index(t.Context(), cfg, "", embed.IndexOptions{DryRun: true}, func(int) {}, slog.New(slog.DiscardHandler))
 				require.NoError(t, err)
@@ -86,7 +87,7 @@ func TestAModelsVectorsRankWhatSharesNoWordWithTheQuestion(t *testing.T) {
 				require.Contains(t, r.Embedder, "m/"+way)
 				best, other := r.Results[0].Instances[0].Triplets[0], r.Results[1].Instances[0].Triplets[0]
 				require.Greater(t, best.Sr, other.Sr)
-				require.Equal(t, calls+2, server.Calls(), "the question alone was sent, to find start nodes, and then without their names")
+				require.Equal(t, calls+1, server.Calls(), "the question alone was sent, once")
 
 				// The form that is written out is ranked by the same numbers.
 				text := `{"query": "query q($q: string) { q(func: eq(name, \"Casino Royale\")) @evorag(query: $q) { name directed_by { name } starring { name } } }", "variables": {"$q": "who is the filmmaker of Casino Royale"}}`
@@ -97,7 +98,7 @@ func TestAModelsVectorsRankWhatSharesNoWordWithTheQuestion(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(body), &written), body)
 				require.Equal(t, []string{"directed_by"}, written.Extensions.Evorag.Results[0].Metapath)
 				require.InDelta(t, best.Sr, written.Extensions.Evorag.Results[0].Instances[0].Triplets[0].Sr, 1e-9)
-				require.Equal(t, calls+2, server.Calls(), "what was sent before is known")
+				require.Equal(t, calls+1, server.Calls())
 			})
 		}
 	}
@@ -305,5 +306,5 @@ func TestAQueryNeverFloodsTheServer(t *testing.T) {
 		r := retrieve(t, s.Addresses, `{"question": "who plays in Casino Royale", "hops": 1}`)
 		require.Positive(t, r.Relevance.Fallback)
 	}
-	require.EqualValues(t, 1, texts.Load())
+	require.Contains(t, []int64{1, 2}, texts.Load(), "the question without the start node's name, and whole once start nodes are looked for by nearness")
 }
