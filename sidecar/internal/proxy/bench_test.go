@@ -64,12 +64,15 @@ func BenchmarkRetrieval(b *testing.B) {
 	require.NoError(b, bench.Print(os.Stdout, rows))
 }
 
+// bytesPerEdge is what a graph in memory takes for each of its edges, names included.
+const bytesPerEdge = 80
+
 // BenchmarkPart asks the same over a cache that has room for a quarter of the graph, and prints it
 // beside the level-by-level DQL: some questions that come again and again, and ones that are new
 // each time, from start nodes of which none is likelier than another.
 func BenchmarkPart(b *testing.B) {
-	s := newScaled(b, mostEdges(b))
-	cache := s.hold(b, s.cache.Status().Bytes/4)
+	s := newLoaded(b, mostEdges(b))
+	cache := s.hold(b, int64(mostEdges(b))*bytesPerEdge/4)
 	for cache.Status().State != graphcache.TooLarge {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -143,18 +146,7 @@ type scaled struct {
 }
 
 func newScaled(b *testing.B, edges int) *scaled {
-	g, err := scale.New(scale.Options{Nodes: max(10, edges/5), Edges: edges, Predicates: 100, Scored: .3, Hub: edges / 10, Seed: 1})
-	require.NoError(b, err)
-	address := os.Getenv("EVORAG_BENCH_DGRAPH") // of an engine that has the graph already
-	if address == "" {
-		address = loadOffline(b, g)
-	}
-	target, err := dgraph.ParseTarget(address)
-	require.NoError(b, err)
-	client, err := dgraph.Dial(dgraph.Options{Target: target})
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, client.Close()) })
-	s := &scaled{Graph: g, engine: &timed{Client: client}, client: client, budget: proxy.Budget{Edges: 2_000_000, Steps: 2_000_000, Time: time.Minute}}
+	s := newLoaded(b, edges)
 	s.cache = s.hold(b, 1<<30)
 	began := time.Now()
 	for {
@@ -167,6 +159,23 @@ func newScaled(b *testing.B, edges int) *scaled {
 	status := s.cache.Status()
 	fmt.Printf("cache filled in %.1f s: %d nodes, %d edges, %.0f MB\n", time.Since(began).Seconds(), status.Nodes, status.Edges, float64(status.Bytes)/1e6)
 	s.resident = newProxyOf(b, proxy.Options{Engine: s.engine, Resident: live{s.cache}, Budget: s.budget})
+	return s
+}
+
+// newLoaded is scaled without a graph in memory.
+func newLoaded(b *testing.B, edges int) *scaled {
+	g, err := scale.New(scale.Options{Nodes: max(10, edges/5), Edges: edges, Predicates: 100, Scored: .3, Hub: edges / 10, Seed: 1})
+	require.NoError(b, err)
+	address := os.Getenv("EVORAG_BENCH_DGRAPH") // of an engine that has the graph already
+	if address == "" {
+		address = loadOffline(b, g)
+	}
+	target, err := dgraph.ParseTarget(address)
+	require.NoError(b, err)
+	client, err := dgraph.Dial(dgraph.Options{Target: target})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, client.Close()) })
+	s := &scaled{Graph: g, engine: &timed{Client: client}, client: client, budget: proxy.Budget{Edges: 2_000_000, Steps: 2_000_000, Time: time.Minute}}
 	s.onDemand = newProxyOf(b, proxy.Options{Engine: s.engine, Budget: s.budget})
 	return s
 }
