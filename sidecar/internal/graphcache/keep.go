@@ -38,7 +38,6 @@ func (c *Cache) Run(ctx context.Context) {
 		case errors.Is(err, errMemory):
 			c.Log.Warn("the graph is too large to hold; of it a part is, the nodes that queries come by", "cache.memory_mb", c.Memory>>20, "edges read", c.Status().Edges)
 			c.current.Store(nil)
-			c.set(TooLarge, 0)
 			if err := c.runPart(ctx); err != nil && ctx.Err() == nil {
 				c.fail(ctx, err)
 			}

@@ -39,6 +39,7 @@ func (c *Cache) runPart(ctx context.Context) error {
 	if err := c.readSchema(ctx); err != nil {
 		return err
 	}
+	c.set(TooLarge, 0)
 	timer := time.NewTicker(tick)
 	defer timer.Stop()
 	others := map[string]bool{}

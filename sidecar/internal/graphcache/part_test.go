@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
 // fewStars is a budget of about eight of the thirty nodes: they are put out all the time.
@@ -342,4 +344,42 @@ func TestStarsAreCountedToTheByte(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAPartGivesTheRelevanceThatTheWholeGives(t *testing.T) {
+	c := newCluster(t)
+	random := rand.New(rand.NewPCG(24, 25))
+	for range 60 {
+		c.something(t, random)
+	}
+	hash := testHash(t)
+	for _, way := range relevance.Ways {
+		vectors := newLettered(true)
+		whole := c.start(t, Options{Refresh: time.Hour, Way: way, Vectors: vectors})
+		require.Eventually(t, func() bool { _, ok := whole.Graph(0); return ok }, time.Minute, time.Millisecond)
+		all, _ := whole.Graph(0)
+		part := c.startPart(t, Options{Refresh: time.Hour, Way: way, Vectors: vectors})
+		q := hash.Ask("who was born where the queen renamed 7 lives")
+		q.Model = letters(q.Text)
+		want := all.Relevance(q)
+		compared := 0
+		for range 10 {
+			g, _, ok := part.Around(t.Context(), 0, c.someReach(t, random))
+			require.True(t, ok)
+			got := g.Relevance(q)
+			for n := range search.Node(g.Nodes()) {
+				for _, s := range g.Steps(n) {
+					from, _ := all.Node(g.UID(n))
+					to, _ := all.Node(g.UID(s.To))
+					rel, _ := all.Rel(g.Relation(s.Rel))
+					same, ok := find(all.Steps(from), rel, to)
+					require.True(t, ok)
+					require.InDelta(t, want.Sr(uint32(from), uint32(rel), uint32(to), same.Edge), got.Sr(uint32(n), uint32(s.Rel), uint32(s.To), s.Edge), 1e-6)
+					require.LessOrEqual(t, got.Sr(uint32(n), uint32(s.Rel), uint32(s.To), s.Edge), got.Bound(uint32(n), uint32(s.Rel)))
+					compared++
+				}
+			}
+		}
+		require.NotZero(t, compared)
+	}
 }
