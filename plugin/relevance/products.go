@@ -11,10 +11,9 @@ type postings struct {
 	start   []uint32 // by dimension, into id and weight; one more at the end
 	id      []uint32
 	weight  []int8
-	scale   []float32 // of the vectors by id: one look where the entries would be four times as far
 }
 
-func (p *postings) bytes() int { return 4*cap(p.start) + 4*cap(p.id) + cap(p.weight) + 4*cap(p.scale) }
+func (p *postings) bytes() int { return 4*cap(p.start) + 4*cap(p.id) + cap(p.weight) }
 
 // invert lists all vectors of a packed table.
 func invert(t *Table) postings {
@@ -30,9 +29,7 @@ func invert(t *Table) postings {
 		p.start[d+1] += p.start[d]
 	}
 	next := slices.Clone(p.start)
-	p.scale = make([]float32, len(t.entries))
 	for id, e := range t.entries {
-		p.scale[id] = e.scale
 		for i := e.start; i < e.start+e.n; i++ {
 			at := next[t.index[i]]
 			next[t.index[i]]++
@@ -84,7 +81,7 @@ func (t *Table) listed(dst []float32, q *Question, from, to uint32) (greatest fl
 	}
 	for id := from; id < min(to, uint32(p.vectors)); id++ {
 		if sum := dst[id]; sum != 0 { // most have nothing in common with the question
-			c := cosine(sum * p.scale[id])
+			c := cosine(sum * t.scale[id])
 			dst[id] = c
 			if c > greatest && !t.entries[id].fresh {
 				greatest = c

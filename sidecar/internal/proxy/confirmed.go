@@ -36,13 +36,19 @@ type confirmedEdge struct {
 	rel      search.Rel
 }
 
-func newConfirmed() *confirmed {
-	return &confirmed{node: map[search.Node]int32{}, edge: map[uint32]int32{}}
-}
-
 // add lists what was found and has not been met before; false where there is nothing.
 func (c *confirmed) add(g Graph, found []found) (more bool) {
 	nodes, edges := len(c.nodes), len(c.edges)
+	if c.node == nil {
+		paths := 0 // most paths bring one node and one edge of their own
+		for _, f := range found {
+			for _, b := range f.bundles {
+				paths += len(b.Paths)
+			}
+		}
+		c.node, c.edge = make(map[search.Node]int32, paths), make(map[uint32]int32, paths)
+		c.nodes, c.edges = make([]confirmedNode, 0, paths), make([]confirmedEdge, 0, paths)
+	}
 	node := func(n search.Node) {
 		if _, met := c.node[n]; !met {
 			c.node[n] = int32(len(c.nodes))

@@ -147,7 +147,7 @@ const rounds = 4
 // that is other than the graph has it the search is repeated with the truth, so that what is
 // shown is ranked by what the caller's own reads brought, and by nothing else.
 func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g ResidentGraph, via []bool, starts []graph.UID) (*render.Value, error) {
-	c := newConfirmed()
+	c := &confirmed{}
 	topics := make([]string, len(starts))
 	for i, u := range starts {
 		n, _ := g.Node(u)
