@@ -23,6 +23,7 @@ type Tree struct {
 	nodes     []treeNode
 	number    map[graph.UID]int32 // into nodes
 	relations []treeRelation
+	of        map[graph.Relation]int32 // into relations
 	edges     map[treeEdge]bool
 	room      parser // for values
 }
@@ -63,7 +64,7 @@ type leg struct {
 // gives the re-read nodes, nil for one that has none; single tells the relations that hold at
 // most one node.
 func NewTree(starts []graph.UID, values func(graph.UID) *Value, single func(graph.Relation) bool) *Tree {
-	t := &Tree{values: values, single: single, number: map[graph.UID]int32{}, edges: map[treeEdge]bool{}}
+	t := &Tree{values: values, single: single, number: map[graph.UID]int32{}, of: map[graph.Relation]int32{}, edges: map[treeEdge]bool{}}
 	for _, s := range starts {
 		n := t.node(s)
 		t.nodes[n].placed = true
@@ -102,14 +103,15 @@ func (t *Tree) node(u graph.UID) int32 {
 	return n
 }
 
-// relation gives a relation its number; an answer has few.
+// relation gives a relation its number.
 func (t *Tree) relation(r graph.Relation) int32 {
-	n := slices.IndexFunc(t.relations, func(known treeRelation) bool { return known.Relation == r })
-	if n < 0 {
-		n = len(t.relations)
+	n, ok := t.of[r]
+	if !ok {
+		n = int32(len(t.relations))
+		t.of[r] = n
 		t.relations = append(t.relations, treeRelation{r, r.String(), String(r.String()).Raw})
 	}
-	return int32(n)
+	return n
 }
 
 func (t *Tree) branch(from, relation int32) *branch {

@@ -3,7 +3,10 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
@@ -125,6 +128,8 @@ func (q *query) confirm(ctx context.Context, b *plan.Block, g ResidentGraph, c *
 	if err != nil {
 		return nil, err
 	}
+	var taken errgroup.Group // nodes beside edges: they have nothing in common
+	taken.Go(func() error { return c.take(b, data) })
 	there := make([]bool, len(edges))
 	for i, l := range lists {
 		rows := data.Get(plan.ConfirmKey(i))
@@ -144,7 +149,7 @@ func (q *query) confirm(ctx context.Context, b *plan.Block, g ResidentGraph, c *
 				wrong = append(wrong, *e)
 			}
 		}); err != nil {
-			return nil, err
+			return nil, errors.Join(err, taken.Wait())
 		}
 	}
 	for i := range edges {
@@ -154,7 +159,7 @@ func (q *query) confirm(ctx context.Context, b *plan.Block, g ResidentGraph, c *
 		}
 	}
 	c.known = len(c.edges)
-	return wrong, c.take(b, data)
+	return wrong, taken.Wait()
 }
 
 // take keeps the values and names of nodes.
@@ -163,8 +168,8 @@ func (c *confirmed) take(b *plan.Block, data *render.Value) error {
 	if err != nil {
 		return err
 	}
-	for _, row := range rows {
-		if n := c.of(uidOf(row)); n != nil {
+	for i, row := range rows {
+		if n := c.of(row, i); n != nil {
 			n.row = row
 		}
 	}
@@ -178,10 +183,10 @@ func (c *confirmed) take(b *plan.Block, data *render.Value) error {
 			return err
 		}
 	}
-	for _, row := range rows {
-		n := c.of(uidOf(row))
-		for i := 0; n != nil && i < len(keys); i++ {
-			if name, has := row.Get(keys[i]).Text(); has {
+	for i, row := range rows {
+		n := c.of(row, i)
+		for k := 0; n != nil && k < len(keys); k++ {
+			if name, has := row.Get(keys[k]).Text(); has {
 				n.name = name
 				break
 			}
@@ -202,10 +207,25 @@ func listOf(v *render.Value) ([]*render.Value, error) {
 	return items(v), nil
 }
 
-// of is the node of a uid that was read; nil: there is none.
-func (c *confirmed) of(u graph.UID, ok bool) *confirmedNode {
+// of is the node of a row; nil: it is none that was asked for. In a first reading, where all
+// nodes have a row, the i-th is that of the i-th node.
+func (c *confirmed) of(row *render.Value, i int) *confirmedNode {
+	u, ok := uidOf(row)
+	if !ok {
+		return nil
+	}
+	if i < len(c.byUID) {
+		if n := &c.nodes[c.byUID[i]]; n.uid == u {
+			return n
+		}
+	}
+	return c.read(u)
+}
+
+// read is the node of a uid that was read; nil: it was not.
+func (c *confirmed) read(u graph.UID) *confirmedNode {
 	i, known := slices.BinarySearchFunc(c.byUID, u, func(i int32, u graph.UID) int { return cmp.Compare(c.nodes[i].uid, u) })
-	if !ok || !known {
+	if !known {
 		return nil
 	}
 	return &c.nodes[c.byUID[i]]
@@ -213,7 +233,7 @@ func (c *confirmed) of(u graph.UID, ok bool) *confirmedNode {
 
 // row is what is shown of a node; nil: nothing.
 func (c *confirmed) row(u graph.UID) *render.Value {
-	if n := c.of(u, true); n != nil {
+	if n := c.read(u); n != nil {
 		return n.row
 	}
 	return nil

@@ -16,7 +16,8 @@ type shower struct {
 	graph     Graph
 	relevance search.Relevance
 	terms     *terms
-	steps     map[walked]shownStep
+	number    map[walked]int32 // into steps
+	steps     []shownStep
 	nodes     []graph.Node          // room
 	triplets  []graph.ScoredTriplet // likewise
 }
@@ -42,7 +43,7 @@ func (q *query) newShower(b *plan.Block, g Graph, sr search.Relevance, t *terms,
 		}
 	}
 	return &shower{
-		query: q, block: b, graph: g, relevance: sr, terms: t, steps: make(map[walked]shownStep, steps/2),
+		query: q, block: b, graph: g, relevance: sr, terms: t, number: make(map[walked]int32, paths), steps: make([]shownStep, 0, paths),
 		nodes: make([]graph.Node, 0, paths+steps), triplets: make([]graph.ScoredTriplet, 0, steps),
 	}
 }
@@ -78,17 +79,18 @@ func (s *shower) bundle(start graph.UID, found search.Bundle) graph.Result {
 	return r
 }
 
-func (s *shower) step(from search.Node, st search.Step) shownStep {
+func (s *shower) step(from search.Node, st search.Step) *shownStep {
 	key := walked{st.Edge, from}
-	shown, ok := s.steps[key]
+	n, ok := s.number[key]
 	if !ok {
 		step := stepOf(s.graph, from, st)
 		sr := s.relevance.Sr(uint32(from), uint32(st.Rel), uint32(st.To), st.Edge)
-		shown = shownStep{
+		n = int32(len(s.steps))
+		s.number[key] = n
+		s.steps = append(s.steps, shownStep{
 			scored(step, s.query.view.label(step.Predicate), sr, s.terms.asked(step.Relation()), s.block.Alpha),
 			graph.Node{UID: step.To(), Name: s.graph.Name(st.To)},
-		}
-		s.steps[key] = shown
+		})
 	}
-	return shown
+	return &s.steps[n]
 }
