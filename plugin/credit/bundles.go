@@ -154,12 +154,24 @@ func nameOf(n graph.Node) string {
 	return strconv.FormatUint(uint64(n.UID), 16)
 }
 
-// between learns what tells bundles apart.
+// between learns what tells bundles apart. Where what was shown was bad, what was left out may be
+// better: it counts as worth nothing, which is more. Its triplets' own scores don't move.
 func (b *bundles) between(l Lesson, utilities []float64) (degenerate bool, err error) {
 	b.begin(l)
-	for i, r := range l.Retrieval.Results {
+	var hops []int // by path of the problem
+	add := func(r graph.Result, u float64) {
 		if len(r.Instances) > 0 && len(r.Instances[0].Triplets) > 0 {
-			b.add(r.Instances[0], utilities[i], r.Bias)
+			b.add(r.Instances[0], u, r.Bias)
+			hops = append(hops, len(r.Instances[0].Triplets))
+		}
+	}
+	for i, r := range l.Retrieval.Results {
+		add(r, utilities[i])
+	}
+	shown := len(b.walks)
+	if slices.ContainsFunc(utilities, func(u float64) bool { return u < 0 }) {
+		for _, r := range l.Retrieval.Beyond {
+			add(r, 0)
 		}
 	}
 	g, err := b.calculus.Gradient(&b.problem)
@@ -168,15 +180,13 @@ func (b *bundles) between(l Lesson, utilities []float64) (degenerate bool, err e
 	}
 	for t, d := range g.Sc {
 		w := b.walks[t]
-		b.score(w.Triplet, -b.rule.Between*d)
+		if t < shown {
+			b.score(w.Triplet, -b.rule.Between*d)
+		}
 		b.weight(rank.WeightOf{Relation: graph.Relation{Predicate: w.Predicate, Inverse: w.inverse}.String()}, -d)
 	}
-	path := 0
-	for _, r := range l.Retrieval.Results {
-		if len(r.Instances) > 0 && len(r.Instances[0].Triplets) > 0 {
-			b.weight(rank.WeightOf{Hops: len(r.Instances[0].Triplets)}, -g.Bias[path])
-			path++
-		}
+	for path, n := range hops {
+		b.weight(rank.WeightOf{Hops: n}, -g.Bias[path])
 	}
 	return g.Degenerate, nil
 }

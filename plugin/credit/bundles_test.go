@@ -72,6 +72,22 @@ func TestTheBundleThatEndsAtTheResponseIsWanted(t *testing.T) {
 	require.Negative(t, s[600+5]+s[100+5], "the edges of the other way lose")
 }
 
+func TestABadRatingOfTheOnlyOneShownBringsTheOthersBack(t *testing.T) {
+	r := films()
+	r.Results, r.Beyond = r.Results[:1], r.Results[2:]
+	w, s := taught(t, credit.DefaultBundleRule(), r, -1, "Node A")
+	require.Negative(t, w[rank.WeightOf{Hops: 1}])
+	require.Positive(t, w[rank.WeightOf{Hops: 2}])
+	require.Positive(t, w[rank.WeightOf{Relation: "~genre"}])
+	require.Negative(t, s[100+2])
+	require.NotContains(t, s, graph.UID(100+5), "what wasn't shown was not rated")
+
+	r.Beyond = nil
+	w, s = taught(t, credit.DefaultBundleRule(), r, -1, "Node A")
+	require.Empty(t, w, "there is nothing to tell it from")
+	require.Empty(t, s)
+}
+
 func TestAnInstanceIsToldFromItsSiblings(t *testing.T) {
 	_, s := taught(t, credit.DefaultBundleRule(), films(), 1, "Node C")
 	require.Greater(t, s[4*100+2], s[3*100+2], "of two films of one director the one that was named gains on the other")

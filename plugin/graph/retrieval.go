@@ -15,12 +15,17 @@ type Retrieval struct {
 	Context   string    `json:"context"` // numbered text for a prompt
 	Partial   bool      `json:"partial"` // a budget cut the search; what is here is the best found
 	Reason    string    `json:"reason,omitempty"`
+	LeftOut   int       `json:"left_out,omitempty"` // results that feedback has put too far behind the best
 	Cache     Cache     `json:"cache"`
 	Relevance Relevance `json:"relevance"`
 	Timings   Timings   `json:"timings"`
 
+	// Beyond are the results left out, each with its best instance: learning sets what was shown
+	// against them. Like what follows they are no part of the answer.
+	Beyond []Result `json:"-"`
+
 	// Features are the question's, which the learned weights were multiplied with, and Template
-	// what they are made by. They are no part of the answer; who stores the retrieval keeps them.
+	// what they are made by. Who stores the retrieval keeps them.
 	Features Features `json:"-"`
 	Template string   `json:"-"`
 }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/plan"
+	"github.com/evorag/dgraph-evorag/plugin/rank"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/plugin/search"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
@@ -344,7 +345,11 @@ func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard
 		Alpha:    learning.LearnedAlpha,
 		Weights:  learning.LearnedWeights,
 		Rule:     search.All,
+		Margin:   rank.Margin(cfg.Ranking.Margin),
 		Remember: learning.Remember,
+	}
+	if cfg.Feedback.Learner.Rule == "paper" { // which knows nothing of it
+		o.Margin = 0
 	}
 	if cfg.Ranking.PathRule == "maximal" {
 		o.Rule = search.Maximal

@@ -97,6 +97,7 @@ type Ranking struct {
 	Instances int     `yaml:"instances"` // paths shown per bundle, 1..1000
 	Entities  int     `yaml:"entities"`  // start nodes that a question is linked to, 1..100
 	Alpha     float64 `yaml:"alpha"`     // share of the learned contribution, 0.1..0.9
+	Margin    float64 `yaml:"margin"`    // how far, in z, feedback may put a result of a search behind the best before it is left out; 0: all are shown
 	PathRule  string  `yaml:"path_rule"` // all: every path is a candidate; maximal: only those that are not the beginning of another, for questions that are all as long as hops
 }
 
@@ -160,7 +161,7 @@ func Default() Config {
 		GRPCAddr: "127.0.0.1:9180",
 		Names:    []string{"name", "title", "label"},
 		Access:   Access{AdminNetworks: []string{"127.0.0.0/8", "::1/128"}},
-		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5, PathRule: "all"},
+		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5, Margin: 0.2, PathRule: "all"},
 		Budget:   Budget{Edges: 200_000, Steps: 2_000_000, Time: 5 * time.Second},
 		Cache:    Cache{Mode: "on", MemoryMB: 1024, Refresh: 30 * time.Second},
 		LLM: LLM{
@@ -221,6 +222,9 @@ func (c Config) Verify() error {
 	within("ranking.entities", c.Ranking.Entities, 1, 100)
 	if !(c.Ranking.Alpha >= 0.1 && c.Ranking.Alpha <= 0.9) {
 		bad("ranking.alpha", c.Ranking.Alpha, "a number from 0.1 to 0.9")
+	}
+	if !(c.Ranking.Margin >= 0 && c.Ranking.Margin <= 10) {
+		bad("ranking.margin", c.Ranking.Margin, "a number from 0 to 10")
 	}
 	if !slices.Contains([]string{"all", "maximal"}, c.Ranking.PathRule) {
 		bad("ranking.path_rule", c.Ranking.PathRule, "all or maximal")

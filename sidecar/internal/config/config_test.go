@@ -64,6 +64,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		"a flag for no field":          {flags: map[string]string{"nope": "5"}, want: `nope is not a setting`},
 		"too many hops":                {flags: map[string]string{"ranking.hops": "7"}, want: `ranking.hops is "7"; write a number from 1 to 6`},
 		"alpha that is not a number":   {flags: map[string]string{"ranking.alpha": "NaN"}, want: `ranking.alpha is "NaN"; write a number from 0.1 to 0.9`},
+		"a margin below none":          {flags: map[string]string{"ranking.margin": "-0.1"}, want: `ranking.margin is "-0.1"; write a number from 0 to 10`},
 		"an address of another kind":   {flags: map[string]string{"dgraph": "http://localhost:8080"}, want: `dgraph is "http://localhost:8080"; write host:port or dgraph://host:port`},
 		"a missing key file":           {flags: map[string]string{"retrieval_key_file": "/nope"}, want: `retrieval_key_file: open /nope`},
 		"a port out of range":          {flags: map[string]string{"http_addr": "localhost:70000"}, want: `http_addr is "localhost:70000"; write host:port`},

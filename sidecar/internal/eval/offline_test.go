@@ -80,6 +80,7 @@ func newSmall(triples []Triple, hash *relevance.Hash) *small {
 type offline struct {
 	*small
 	rule    search.Rule
+	margin  rank.Margin
 	hops    int
 	learner credit.Learner
 	hash    *relevance.Hash
@@ -94,7 +95,7 @@ type offline struct {
 
 func newOffline(g *small, hops int, rule search.Rule, learner credit.Learner, hash *relevance.Hash) (*offline, error) {
 	judge, err := credit.NewEmbedding()
-	o := &offline{small: g, rule: rule, hops: hops, learner: learner, hash: hash, judge: judge, alpha: rank.DefaultAlpha, edge: map[graph.Triplet]uint32{}, asked: map[string]*relevance.Question{}}
+	o := &offline{small: g, rule: rule, margin: rank.DefaultMargin, hops: hops, learner: learner, hash: hash, judge: judge, alpha: rank.DefaultAlpha, edge: map[graph.Triplet]uint32{}, asked: map[string]*relevance.Question{}}
 	o.raw = slices.Repeat([]float64{graph.NeutralScore}, len(g.edges))
 	o.most = slices.Repeat([]float64{graph.NeutralScore}, g.relationCount())
 	for e, t := range g.edges {
@@ -164,6 +165,7 @@ func (o *offline) retrieve(q Question) (*graph.Retrieval, error) {
 		}
 	}
 	slices.SortStableFunc(r.Results, func(a, b graph.Result) int { return cmp.Compare(b.Z, a.Z) })
+	r.Results, r.Beyond = o.margin.Within(r.Alpha, r.Results)
 	for i := range r.Results {
 		r.Results[i].N = i + 1
 	}

@@ -13,7 +13,7 @@ type Plan struct {
 	Iterations  int          `json:"iterations"`
 	Sizes       Sizes        `json:"sizes"`
 	Experiments []Experiment `json:"experiments"`
-	Detail      []string     `json:"detail_sets"` // sets on which the experiments besides Compare are run
+	Detail      []string     `json:"detail_sets"` // sets on which the experiments besides Compare, Control and Plant are run
 	DetailKinds []Kind       `json:"detail_splits"`
 	DetailSeeds int          `json:"detail_seeds"`
 }
@@ -26,11 +26,11 @@ const (
 	Compare Experiment = "compare" // Figures 7 and 10, Tables 2 and 4, Figure 12: feedback, feedback and evolution, static, similarity only
 	Gate    Experiment = "gate"    // Figure 11
 	Noise   Experiment = "noise"   // Figure 9
-	Control Experiment = "control" // shuffled ratings
+	Control Experiment = "control" // shuffled ratings, on every set
 	Sources Experiment = "sources" // Figure 8
 	Widths  Experiment = "widths"  // Figure 14: N and M
 	Paper   Experiment = "paper"   // the paper's own rule, single paths
-	Plant   Experiment = "planted" // Figures 3 and 7: wrong, outdated, irrelevant triplets; long paths
+	Plant   Experiment = "planted" // Figures 3 and 7, on every set with wordings: wrong, outdated, irrelevant triplets; long paths
 	Refine  Experiment = "refined" // Table 2: triplets dropped by TransE
 	Batch   Experiment = "batches" // Figure 13, and Figure 15 on a large graph
 	Chunk   Experiment = "chunks"  // section 6.12, on sets that come with texts
@@ -67,6 +67,14 @@ func (p Plan) detail(set string, kind Kind, seed int) bool {
 	return p.detailed(set) && slices.Contains(p.DetailKinds, kind) && seed <= p.DetailSeeds
 }
 
+// controlled is the split on which every set is taught nonsense.
+func (p Plan) controlled() Kind {
+	if slices.Contains(p.Kinds, Unseen) {
+		return Unseen
+	}
+	return p.Kinds[0]
+}
+
 // Names of arms and probes that others refer to.
 const (
 	feedbackOnly   = "feedback"
@@ -98,6 +106,9 @@ func (p Plan) arms(set string, kind Kind, seed int, model bool) []Arm {
 	if p.has(Compare) {
 		out = append(out, Arm{Name: feedbackOnly})
 	}
+	if p.has(Control) && seed <= p.DetailSeeds && kind == p.controlled() {
+		out = append(out, Arm{Name: shuffled, Evolve: true, Shuffled: true})
+	}
 	if !detail {
 		return out
 	}
@@ -115,9 +126,6 @@ func (p Plan) arms(set string, kind Kind, seed int, model bool) []Arm {
 		for _, share := range []float64{.1, .2, .3} {
 			vary(fmt.Sprintf("%.0f%% inverted", 100*share), func(a *Arm) { a.Inverted = share })
 		}
-	}
-	if p.has(Control) {
-		vary(shuffled, func(a *Arm) { a.Shuffled = true })
 	}
 	if p.has(Sources) {
 		vary("embedding ratings", func(a *Arm) { a.Source = Embedding })

@@ -127,9 +127,6 @@ func (r *Report) plantFaults(ctx context.Context, lab Lab, s *Set, triples []Tri
 	size := r.Plan.Sizes
 	split, err := NewSplit(Paraphrase, s, triples, r.Plan.Iterations, size, 1)
 	if errors.Is(err, ErrNoSplit) {
-		split, err = NewSplit(Unseen, s, triples, r.Plan.Iterations, size, 1)
-	}
-	if errors.Is(err, ErrNoSplit) {
 		r.note("planted triplets: " + err.Error())
 		return nil
 	}

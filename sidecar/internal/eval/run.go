@@ -46,18 +46,16 @@ func (r *Report) experiments(ctx context.Context, lab Lab, s *Set, o Options) er
 	if err != nil {
 		return err
 	}
-	if err := r.set(ctx, lab, s, triples, o); err != nil || !r.Plan.detailed(s.Name) {
+	if err := r.set(ctx, lab, s, triples, o); err != nil {
 		return err
 	}
-	for _, x := range []struct {
-		experiment Experiment
-		run        func(context.Context, Lab, *Set, []Triple, Options) error
-	}{{Plant, r.plantFaults}, {Refine, r.refine}} {
-		if r.Plan.has(x.experiment) {
-			if err := x.run(ctx, lab, s, triples, o); err != nil {
-				return err
-			}
+	if r.Plan.has(Plant) {
+		if err := r.plantFaults(ctx, lab, s, triples, o); err != nil {
+			return err
 		}
+	}
+	if r.Plan.has(Refine) && r.Plan.detailed(s.Name) {
+		return r.refine(ctx, lab, s, triples, o)
 	}
 	return nil
 }

@@ -221,14 +221,15 @@ func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
 // storedRetrieval is a retrieval with what its answer doesn't show.
 type storedRetrieval struct {
 	graph.Retrieval
-	X    graph.Features `json:"x"`
-	Made string         `json:"template"` // what X is made by
+	X      graph.Features `json:"x"`
+	Made   string         `json:"template"` // what X is made by
+	Beyond []graph.Result `json:"beyond,omitempty"`
 }
 
 func (m *memory) appendRetrieval(b []byte, subject string, r *graph.Retrieval) ([]byte, error) {
 	kept := *r
 	kept.Context, kept.Timings = "", graph.Timings{} // made again from the rest, or of no use later
-	body, err := json.Marshal(storedRetrieval{kept, kept.Features, kept.Template})
+	body, err := json.Marshal(storedRetrieval{kept, kept.Features, kept.Template, kept.Beyond})
 	if err != nil {
 		return b, err
 	}
@@ -290,7 +291,7 @@ func (m *memory) find(ctx context.Context, ids map[string]bool) (map[string]*sho
 			continue
 		}
 		r.Retrieval = body.Retrieval
-		r.Features, r.Template = body.X, body.Made
+		r.Features, r.Template, r.Beyond = body.X, body.Made, body.Beyond
 		m.keep(r)
 		kept := *r
 		out[row.ID] = &kept

@@ -47,7 +47,7 @@ type Budget struct {
 }
 
 // Options configure a Proxy; all but Resident, Own, Model, Way, Near, Namespace, Dropped, Observe, Tracer, Remember,
-// Alpha, Weights and Rule are needed.
+// Alpha, Weights, Rule and Margin are needed.
 type Options struct {
 	Engine    Engine
 	Resident  Resident // nil: every search reads the engine level by level
@@ -59,6 +59,7 @@ type Options struct {
 	Alpha     func(namespace uint64) (alpha float64, learned bool) // in place of Defaults.Alpha once learned
 	Weights   func(namespace uint64) *rank.Weights                 // question-dependent ones, as learned; nil: none yet
 	Rule      search.Rule                                          // which paths are candidates of a search
+	Margin    rank.Margin                                          // how far behind the best a search's results may lie
 	Remember  func(*graph.Retrieval)                               // takes what is shown, for feedback on it; must not block
 	Budget    Budget
 	Model     Model         // of embeddings; nil: there is none
@@ -254,6 +255,7 @@ type query struct {
 	linked  []graph.Entity
 	chains  []*chains // whose room is to be given back
 	results []graph.Result
+	beyond  []graph.Result // left out
 
 	features graph.Features // of the question asked last
 	embedded embedded
@@ -314,6 +316,8 @@ func (q *query) retrieval() *graph.Retrieval {
 		Cache:     q.cache,
 		Partial:   q.reason != "",
 		Reason:    cmp.Or(q.reason, q.note),
+		LeftOut:   len(q.beyond),
+		Beyond:    q.beyond,
 	}
 	if r.Results == nil {
 		r.Results = []graph.Result{}

@@ -195,5 +195,5 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 	if err != nil {
 		return nil, err
 	}
-	return q.hang(b, starts, results, c.row), nil
+	return q.hang(b, starts, q.within(b, results), c.row), nil
 }

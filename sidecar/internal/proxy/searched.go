@@ -55,7 +55,7 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 	if results, err = q.shortcuts(ctx, b, results); err != nil {
 		return nil, err
 	}
-	return q.show(ctx, b, starts, results)
+	return q.show(ctx, b, starts, q.within(b, results))
 }
 
 // scorer scores the edges of a neighbourhood for one question.
@@ -176,6 +176,17 @@ func (q *query) ranked(b *plan.Block, g Graph, sr search.Relevance, t *terms, al
 	}
 	slices.SortStableFunc(results, func(x, y graph.Result) int { return cmp.Compare(y.Z, x.Z) })
 	return results
+}
+
+// within leaves out what feedback has put too far behind; a block that is to show hidden edges
+// shows that too.
+func (q *query) within(b *plan.Block, results []graph.Result) []graph.Result {
+	if b.Hidden {
+		return results
+	}
+	kept, beyond := q.Margin.Within(b.Alpha, results)
+	q.beyond = append(q.beyond, beyond...)
+	return kept
 }
 
 // stepOf is the edge behind a search step from a node.

@@ -1,0 +1,16 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/evorag/dgraph-evorag/plugin/rank"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
+)
+
+func TestTheDefaultsOfRankingAreTheMethods(t *testing.T) {
+	c := config.Default()
+	require.InDelta(t, rank.DefaultAlpha, c.Ranking.Alpha, 0)
+	require.InDelta(t, rank.DefaultMargin, c.Ranking.Margin, 0)
+}
