@@ -63,6 +63,25 @@ func TestWeightsAreLearnedWithTheScoresAndTakenBackExactly(t *testing.T) {
 	require.Eventually(t, func() bool { return term(s.LearnedWeights(0)) == 0 }, 10*time.Second, 10*time.Millisecond, "every replica notices a reset")
 }
 
+func TestABadRatingTeachesOfWhatWasLeftOutToo(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	r.Results, r.Beyond = r.Results[:1], r.Results[3:]
+	s.Remember(r)
+	require.Eventually(t, func() bool { return s.count("retrievals stored") == 1 }, 30*time.Second, 10*time.Millisecond)
+	s.stop()
+	other := c.start(t, nil) // knows what is in the cluster
+	other.becomes(t, other.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox"}), "applied")
+	w, err := feedback.ReadWeights(t.Context(), c.Client.Read)
+	require.NoError(t, err)
+	require.Positive(t, w.Term(rank.WeightOf{Relation: "seat"}, r.Features))
+	require.Negative(t, w.Term(rank.WeightOf{Relation: "owned_by"}, r.Features))
+	seat, _ := c.score(t, c.edge("seat", "la"))
+	require.False(t, seat.Learned, "what wasn't shown was not rated")
+	requireReference(t, c.Client)
+}
+
 func TestWeightsOverAnotherTemplateAreSetAside(t *testing.T) {
 	c := newCluster(t)
 	s := c.start(t, nil)
