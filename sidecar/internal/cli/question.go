@@ -43,7 +43,7 @@ func (q *questionFlags) addTo(cmd *cobra.Command) {
 	f.Float64Var(&q.alpha, "alpha", 0, "share of what was learned, 0 to 1")
 	f.BoolVar(&q.bundle, "bundle", true, "false: single paths instead of bundles of paths along the same relations")
 	f.StringSliceVar(&q.Via, "via", nil, "`predicates` to follow, ~pred for backwards (default: all)")
-	f.BoolVar(&q.Hidden, "hidden", false, "show suppressed edges too")
+	f.BoolVar(&q.Hidden, "hidden", false, "show suppressed edges too, and results that feedback has put far behind")
 }
 
 // asked is the question with the flags that were given.

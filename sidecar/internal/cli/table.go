@@ -43,6 +43,9 @@ func table(r graph.Retrieval, width int) string {
 		fmt.Fprintf(&b, " in %s ms", short(float64(r.Timings.Total)))
 	}
 	b.WriteByte('\n')
+	if r.LeftOut > 0 {
+		fmt.Fprintf(&b, "feedback has put %d more far behind; --hidden shows them\n", r.LeftOut)
+	}
 	if r.ID != "" {
 		fmt.Fprintf(&b, "retrieval %s\n", r.ID)
 	}

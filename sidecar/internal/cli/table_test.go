@@ -49,6 +49,9 @@ alpha 0.5, 2 results
 retrieval r1
 partial: budget of edges
 `, table(film(), 80))
+	r := film()
+	r.LeftOut = 3
+	require.Contains(t, table(r, 80), "alpha 0.5, 2 results\nfeedback has put 3 more far behind; --hidden shows them\n")
 }
 
 func TestATableWithoutResultsSaysSo(t *testing.T) {

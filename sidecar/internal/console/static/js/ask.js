@@ -63,7 +63,8 @@ function request() {
 function summary(r) {
   const n = r.paths?.length ?? 0;
   return (n === 1 ? "One result" : n + " results") + ` in ${num(r.timings.total_ms, 1)} ms, ${r.timings.engine_round_trips} round trips to the engine` +
-    (r.partial ? ". The search was cut (" + r.reason + "): these are the best found." : ".");
+    (r.partial ? ". The search was cut (" + r.reason + "): these are the best found." : ".") +
+    (r.left_out ? ` Feedback has put ${r.left_out} more far behind.` : "");
 }
 
 /** showRetrieval gives a function that frees what it has drawn. */
