@@ -3,6 +3,7 @@ package relevance
 import (
 	"fmt"
 	"math"
+	"sync"
 )
 
 // Template weighs the parts of a triplet. Both of its entities weigh the same, so Sr
@@ -56,11 +57,24 @@ func (c *Composed) Ask(q *Question) {
 	}
 	c.entity, c.relation = c.template.Entity/norm, c.template.Relation/norm
 	var entity, relation float32
+	if c.ofEntity == nil {
+		c.ofEntity = *rooms.Get().(*[]float32)
+	}
 	c.ofEntity, entity = c.entities.Products(c.ofEntity, q)
 	c.ofRelation, relation = c.relations.Products(c.ofRelation, q)
 	c.maxEntity, c.maxRelation = float64(entity), float64(relation)
 	c.labels.ask(q)
 	c.maxRelation = max(c.maxRelation, c.labels.greatest)
+}
+
+// rooms are for cosines of entities: there may be hundreds of thousands of them.
+var rooms = sync.Pool{New: func() any { return new([]float32) }}
+
+// Release gives the memory of the last question back; nothing may be read until the next.
+func (c *Composed) Release() {
+	room := c.ofEntity
+	rooms.Put(&room)
+	c.ofEntity = nil
 }
 
 // Sr is the relevance of the triplet between two entities under a relation, by the ids of

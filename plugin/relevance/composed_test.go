@@ -2,6 +2,7 @@ package relevance_test
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -133,6 +134,32 @@ func TestBoundsHold(t *testing.T) {
 					}
 				}
 			}
+		}
+	})
+}
+
+func TestAReleasedQuestionLeavesNothingBehind(t *testing.T) {
+	h := newHash(t)
+	rapid.Check(t, func(t *rapid.T) {
+		var entities, relations relevance.Table
+		for i, text := range rapid.SliceOfN(someTexts, 1, 20).Draw(t, "entities") {
+			entities.Set(uint32(i), h.Embed(text))
+		}
+		relations.Set(0, h.Embed("directed by"))
+		sr := func(c *relevance.Composed, question string) (all []float64) {
+			c.Ask(h.Ask(question))
+			for i := range entities.Len() {
+				all = append(all, c.Sr(uint32(i), 0, 0, 0))
+			}
+			return append(all, c.Max())
+		}
+		question := someTexts.Draw(t, "question")
+		want := sr(relevance.NewComposed(relevance.DefaultTemplate, &entities, &relations), question)
+		c := relevance.NewComposed(relevance.DefaultTemplate, &entities, &relations)
+		sr(c, someTexts.Draw(t, "before"))
+		c.Release()
+		if got := sr(c, question); !slices.Equal(want, got) {
+			t.Fatalf("%v, not %v", got, want)
 		}
 	})
 }

@@ -155,6 +155,9 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 	}
 	asked, terms := q.ask(limited, b, topics)
 	relevance := g.Relevance(asked)
+	if r, ok := relevance.(interface{ Release() }); ok { // it holds a number for every node
+		defer r.Release()
+	}
 	var found []found
 	for round := 1; ; round++ {
 		scorer := search.NewHybrid(b.Alpha, relevance, g, g.Relations(), terms.resident(g))
