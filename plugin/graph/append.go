@@ -23,6 +23,9 @@ func (r *Retrieval) AppendJSON(b []byte) ([]byte, error) {
 	a.text(`,"context":`, r.Context)
 	a.b = strconv.AppendBool(append(a.b, `,"partial":`...), r.Partial)
 	a.textIf(`,"reason":`, r.Reason)
+	if r.LeftOut != 0 {
+		a.int(`,"left_out":`, r.LeftOut)
+	}
 	a.any(`,"cache":`, r.Cache)
 	a.any(`,"relevance":`, r.Relevance)
 	a.any(`,"timings":`, r.Timings)

@@ -3,7 +3,8 @@ package graph
 import "strconv"
 
 // Retrieval is what a ranked query showed: the content of extensions.evorag, and what
-// feedback on it is attributed to. Results are in rank order within each block.
+// feedback on it is attributed to. Results are in rank order within each block. A field that is added
+// to it, or to what it holds, is written by AppendJSON too.
 type Retrieval struct {
 	ID        string    `json:"retrieval"`
 	Namespace uint64    `json:"namespace"`
