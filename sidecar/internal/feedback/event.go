@@ -117,6 +117,15 @@ type stored struct {
 	Event
 }
 
+// bytes is about what it holds in memory.
+func (s stored) bytes() int {
+	n := 1024 + len(s.Response) + len(s.Comment)
+	for _, g := range s.Gold {
+		n += len(g)
+	}
+	return n
+}
+
 // later tells which of two ratings counts: the one that was received later.
 func (s stored) later(received time.Time, uid string) bool {
 	if !s.received.Equal(received) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,6 @@ type inbox struct {
 	*Service
 	queue chan *parcel
 	done  chan struct{}
-	news  chan struct{} // something was stored
 }
 
 // parcel is one delivery on its way into the cluster.
@@ -40,7 +40,7 @@ type parcel struct {
 }
 
 func newInbox(s *Service) *inbox {
-	return &inbox{Service: s, queue: make(chan *parcel, 1024), done: make(chan struct{}), news: make(chan struct{}, 1)}
+	return &inbox{Service: s, queue: make(chan *parcel, 1024), done: make(chan struct{})}
 }
 
 // store returns when the events are committed. Those whose ids are known already are not
@@ -117,13 +117,10 @@ func (b *inbox) write(ctx context.Context, group []*parcel) {
 	if err != nil {
 		return
 	}
-	b.Meter.Feedback("received", stored)
+	b.Meter.Feedback("received", len(stored))
 	b.Meter.Feedback("duplicate", known)
-	b.backlog.Add(int64(stored))
-	select {
-	case b.news <- struct{}{}:
-	default:
-	}
+	b.backlog.Add(int64(len(stored)))
+	b.fresh.add(stored)
 }
 
 // deliveries are the spans of those who wait.
@@ -136,11 +133,11 @@ func deliveries(group []*parcel) (links []trace.Link) {
 	return links
 }
 
-// commit stores each event whose id is not known yet. The ids are @upsert: of two requests
+// commit stores each event whose id is not known yet, gives those, and says how many were known. The ids are @upsert: of two requests
 // that store the same id one is aborted, and finds it known when it tries again. Nearly always
 // all are new, which one condition tells; where it doesn't hold each event has its own.
-func (b *inbox) commit(ctx context.Context, group []*parcel) (stored, known int, err error) {
-	received := b.Now().UTC().Format(time.RFC3339Nano)
+func (b *inbox) commit(ctx context.Context, group []*parcel) (fresh []stored, known int, err error) {
+	received := b.Now().UTC().Round(0)
 	var ids []string
 	var each []graph.Conditional
 	var all []byte
@@ -154,13 +151,14 @@ func (b *inbox) commit(ctx context.Context, group []*parcel) (stored, known int,
 			}
 			seen[e.ID] = true
 			n := len(ids)
-			nquads, err := appendEvent(nil, fmt.Sprintf("_:e%d", n), e, received)
+			nquads, err := appendEvent(nil, "_:"+blank(n), e, received)
 			if err != nil {
-				return 0, 0, err
+				return nil, 0, err
 			}
+			fresh = append(fresh, stored{received: received, Event: e})
 			ids, all = append(ids, graph.Quote(e.ID)), append(all, nquads...)
-			fmt.Fprintf(&query, "  e%d as var(func: eq(evorag.feedback.id, %s))\n", n, ids[n])
-			each = append(each, graph.Conditional{If: fmt.Sprintf("@if(eq(len(e%d), 0))", n), Set: nquads})
+			fmt.Fprintf(&query, "  %s as var(func: eq(evorag.feedback.id, %s))\n", blank(n), ids[n])
+			each = append(each, graph.Conditional{If: "@if(eq(len(" + blank(n) + "), 0))", Set: nquads})
 		}
 	}
 	uids, err := b.Store.Upsert(ctx, "{ known as var(func: eq(evorag.feedback.id, ["+strings.Join(ids, ", ")+"])) }",
@@ -168,10 +166,27 @@ func (b *inbox) commit(ctx context.Context, group []*parcel) (stored, known int,
 	if err == nil && len(uids) == 0 {
 		uids, err = b.Store.Upsert(ctx, "{\n"+query.String()+"}", each)
 	}
-	return len(uids), known + len(ids) - len(uids), err
+	if err != nil {
+		return nil, 0, err
+	}
+	return storedOnes(fresh, uids), known + len(ids) - len(uids), nil
 }
 
-func appendEvent(b []byte, subject string, e Event, received string) ([]byte, error) {
+// blank names the node of the n-th event of a group.
+func blank(n int) string { return "e" + strconv.Itoa(n) }
+
+// storedOnes are the events whose blank nodes were given uids, with these.
+func storedOnes(events []stored, uids map[string]graph.UID) (out []stored) {
+	for n, e := range events {
+		if uid, ok := uids[blank(n)]; ok {
+			e.uid = uid.String()
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func appendEvent(b []byte, subject string, e Event, received time.Time) ([]byte, error) {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
@@ -181,7 +196,7 @@ func appendEvent(b []byte, subject string, e Event, received string) ([]byte, er
 %[1]s <evorag.feedback.status> "pending" .
 %[1]s <evorag.feedback.received> "%[4]s" .
 %[1]s <evorag.feedback.body> %[5]s .
-`, subject, graph.Quote(e.ID), graph.Quote(e.Key()), received, graph.Quote(string(body))), nil
+`, subject, graph.Quote(e.ID), graph.Quote(e.Key()), received.Format(time.RFC3339Nano), graph.Quote(string(body))), nil
 }
 
 // countBacklog looks how many ratings are to be applied, by all replicas together.

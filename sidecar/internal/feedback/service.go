@@ -88,6 +88,7 @@ type Service struct {
 	Options
 	memory    *memory
 	inbox     *inbox
+	fresh     *arrivals
 	embedding *credit.Embedding
 	bucket    bucket
 	backlog   atomic.Int64
@@ -114,7 +115,7 @@ func New(o Options) (*Service, error) {
 	if o.Changed == nil {
 		o.Changed = func([]graph.Triplet) {}
 	}
-	s := &Service{Options: o, embedding: embedding, failures: map[string]int{}, bucket: bucket{rate: o.Rate, now: o.Now}}
+	s := &Service{Options: o, embedding: embedding, failures: map[string]int{}, fresh: newArrivals(), bucket: bucket{rate: o.Rate, now: o.Now}}
 	if _, err := s.evaluator(o.Evaluator); err != nil {
 		return nil, fmt.Errorf("feedback.evaluator: %w", err)
 	}

@@ -18,80 +18,76 @@ import (
 	"github.com/evorag/dgraph-evorag/queries"
 )
 
-// lull is how long nobody rates before ratings are applied that would wait for more.
-const lull = 100 * time.Millisecond
-
 // enoughFailures of one rating alone, Wait apart, make it void.
 const enoughFailures = 10
 
-// work applies ratings until ctx ends: as soon as a batch is full, or Wait after the first.
+// work applies ratings until ctx ends: fresh ones as feed hands them on, and what is to be found in the cluster.
 func (s *Service) work(ctx context.Context) {
-	learner := s.Learner()
+	var group sync.WaitGroup
+	defer group.Wait()
+	ready := make(chan prepared)
+	group.Go(func() { s.feed(ctx, ready) })
+	learner, left := s.Learner(), leftovers{}
 	every := time.NewTicker(s.Wait)
 	defer every.Stop()
-	var looked time.Time // at what waits
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return
+		case p := <-ready:
+			err = s.teach(ctx, p)
+			s.fresh.done(p.ratings())
 		case <-every.C:
-		case <-s.inbox.news:
-			if int(s.backlog.Load()) < s.Batch {
-				continue // the ticker takes what doesn't fill a batch
-			}
-			s.gather(ctx)
+			err = s.look(ctx, learner, &left)
 		}
-		err := s.lookAfterAlter(ctx)
-		if err == nil {
-			err = s.drain(ctx, learner, statusPending)
+		if err == nil || ctx.Err() != nil {
+			continue
 		}
-		if now := s.Now(); err == nil && now.Sub(looked) >= s.Retry {
-			looked = now
-			err = s.drain(ctx, learner, statusWaiting)
-		}
-		if err != nil && ctx.Err() == nil {
-			s.Log.Warn("ratings can't be applied now; they are kept", "error", err)
-		}
+		s.fresh.lookSoon()
+		s.Log.Warn("ratings can't be applied now; they are kept", "error", err)
 	}
 }
 
-// gather waits for more ratings while they keep coming fast, until Most of them are there, and for Wait at the most: what is
-// applied at once costs the engine much less than the same in many batches.
-func (s *Service) gather(ctx context.Context) {
-	longest := time.After(s.Wait)
-	for int(s.backlog.Load()) < s.Most {
-		select {
-		case <-ctx.Done():
-			return
-		case <-longest:
-			return
-		case <-time.After(lull):
-			return
-		case <-s.inbox.news:
-		}
-	}
+// leftovers is what the last look in the cluster has found.
+type leftovers struct {
+	looked  time.Time
+	pending map[string]bool // by uid
 }
 
-// drain applies all ratings of one status.
-func (s *Service) drain(ctx context.Context, learner credit.Learner, status string) error {
-	seen := map[string]bool{} // those that stay as they are come only once
-	for staying := 0; ; {
-		if status == statusPending && len(seen) > 0 && int(s.backlog.Load()) >= s.Batch {
-			s.gather(ctx)
+// look applies what waits in the cluster, Retry after the last look: ratings that wait for something, and
+// those that are pending though no sidecar is about to apply them. At first, and where something of
+// our own is to be found again, that is all that are not fresh here; later those that were pending at the last look
+// already, as other replicas apply their own.
+func (s *Service) look(ctx context.Context, learner credit.Learner, left *leftovers) error {
+	now, all := s.Now(), left.looked.IsZero() || s.fresh.lookNow()
+	if !all && now.Sub(left.looked) < s.Retry {
+		return nil
+	}
+	pending := map[string]bool{}
+	err := s.drain(ctx, learner, statusPending, func(e stored) bool {
+		if s.fresh.has(e.uid) {
+			return false
 		}
-		events, err := s.events(ctx, status, staying+s.Most)
-		if err != nil {
+		pending[e.uid] = true
+		return all || left.pending[e.uid]
+	})
+	if err != nil || now.Sub(left.looked) < s.Retry {
+		return err
+	}
+	*left = leftovers{now, pending}
+	return s.drain(ctx, learner, statusWaiting, func(stored) bool { return true })
+}
+
+// drain applies ratings of one status that are to be taken.
+func (s *Service) drain(ctx context.Context, learner credit.Learner, status string, taken func(stored) bool) error {
+	for after := "0x0"; ; {
+		events, err := s.events(ctx, status, after)
+		if err != nil || len(events) == 0 {
 			return err
 		}
-		all := len(events)
-		events = slices.DeleteFunc(events, func(e stored) bool { return seen[e.uid] })
-		staying = all - len(events)
-		if len(events) == 0 {
-			return nil
-		}
-		for _, e := range events {
-			seen[e.uid] = true
-		}
+		after = events[len(events)-1].uid
+		events = slices.DeleteFunc(events, func(e stored) bool { return !taken(e) })
 		for p := range s.ahead(ctx, learner, slices.Chunk(events, s.Batch)) {
 			if err := s.teach(ctx, p); err != nil {
 				return err
@@ -161,10 +157,13 @@ func (s *Service) produce(ctx context.Context, learner credit.Learner, batches i
 	hand()
 }
 
-// evaluate is prepare, traced.
+// evaluate is prepare, traced, after a look whether data were dropped.
 func (s *Service) evaluate(ctx context.Context, batch []stored, learner credit.Learner) prepared {
 	ctx, end := s.traceBatch(ctx, "evaluate", batch)
-	p := s.prepare(ctx, batch, learner)
+	p := prepared{err: s.lookAfterAlter(ctx)}
+	if p.err == nil {
+		p = s.prepare(ctx, batch, learner)
+	}
 	end(p.err)
 	return p
 }
@@ -200,6 +199,7 @@ func (s *Service) teach(ctx context.Context, p prepared) error {
 	}
 	e := p.rating()
 	if s.failures[e.uid]++; s.failures[e.uid] < enoughFailures {
+		s.fresh.lookSoon()
 		s.Log.Warn("a rating can't be applied now", "feedback", e.uid, "error", err)
 		return nil
 	}
@@ -243,9 +243,9 @@ func (s *Service) count(done *ledger, lessons []lesson, rest []fate, took time.D
 	}
 }
 
-// events reads ratings of one status.
-func (s *Service) events(ctx context.Context, status string, most int) ([]stored, error) {
-	data, err := s.read(ctx, queries.Text("feedback_events"), map[string]string{"$status": status, "$first": fmt.Sprint(most)})
+// events reads ratings of one status, the next Most after a uid.
+func (s *Service) events(ctx context.Context, status, after string) ([]stored, error) {
+	data, err := s.read(ctx, queries.Text("feedback_events"), map[string]string{"$status": status, "$first": fmt.Sprint(s.Most), "$after": after})
 	if err != nil {
 		return nil, err
 	}
