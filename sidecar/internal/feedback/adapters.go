@@ -10,39 +10,76 @@ import (
 	"strings"
 )
 
-// decode reads one JSON value in any of the shapes that are taken: the project's own, a score
-// of Langfuse, a feedback of LangSmith, span or trace annotations of Phoenix. Shapes are told
-// apart by the keys that only they have.
+// decode reads what is posted as JSON: one of the shapes that are taken, a list of them, what Langfuse's clients send, or a
+// page as Langfuse's and Phoenix' APIs take and give it.
 func decode(body []byte) ([]Event, error) {
-	var keys map[string]json.RawMessage
+	if list := bytes.TrimLeft(body, " \t\r\n"); len(list) > 0 && list[0] == '[' {
+		return decodeAll("", list)
+	}
+	keys, err := keysOf(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case present(keys["retrieval"]):
+	case keys["batch"] != nil:
+		return fromLangfuseBatch(body)
+	case keys["data"] != nil:
+		return decodeAll("data", keys["data"])
+	}
+	e, err := decodeOne(body)
+	return []Event{e}, err
+}
+
+// decodeAll reads a list; of is the field that it stands in.
+func decodeAll(of string, list []byte) ([]Event, error) {
+	var all []json.RawMessage
+	if err := json.Unmarshal(list, &all); err != nil {
+		return nil, fmt.Errorf("%s is not a list; send ratings, scores or annotations in it, a note can't be learned from", cmp.Or(of, "the body"))
+	}
+	events := make([]Event, len(all))
+	for i, raw := range all {
+		var err error
+		if events[i], err = decodeOne(raw); err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", of, i, err)
+		}
+	}
+	return events, nil
+}
+
+func keysOf(body []byte) (keys map[string]json.RawMessage, err error) {
 	if err := json.Unmarshal(body, &keys); err != nil {
 		return nil, fmt.Errorf("the body is not a JSON object: %w", err)
 	}
-	one := func(e Event, err error) ([]Event, error) { return []Event{e}, err }
+	return keys, nil
+}
+
+// decodeOne reads one JSON object in any of the shapes that are taken: the project's own, a score
+// of Langfuse, a feedback of LangSmith, an annotation of Phoenix. Shapes are told
+// apart by the keys that only they have.
+func decodeOne(body []byte) (Event, error) {
+	keys, err := keysOf(body)
 	switch {
+	case err != nil:
+		return Event{}, err
 	case present(keys["retrieval"]):
 		var p plain
 		d := json.NewDecoder(bytes.NewReader(body))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&p); err != nil {
-			return nil, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+			return Event{}, errors.New(strings.TrimPrefix(err.Error(), "json: "))
 		}
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return nil, errors.New("there is more behind the JSON object; send one object")
+			return Event{}, errors.New("there is more behind the JSON object; send one object")
 		}
-		return one(p.event())
-	case keys["batch"] != nil:
-		return fromLangfuseBatch(body)
+		return p.event()
 	case keys["traceId"] != nil || keys["sessionId"] != nil || keys["dataType"] != nil:
-		return one(fromLangfuse(body))
+		return fromLangfuse(body)
 	case keys["run_id"] != nil || keys["feedback_source"] != nil:
-		return one(fromLangSmith(body))
-	case keys["data"] != nil:
-		return fromPhoenix(body)
+		return fromLangSmith(body)
 	case keys["annotator_kind"] != nil:
-		return one(fromPhoenixOne(body))
+		return fromPhoenix(body)
 	}
-	return nil, errors.New(`no shape that is known here; send {"retrieval": "...", "score": 1..5}, a Langfuse score, a LangSmith feedback or Phoenix annotations`)
+	return Event{}, errors.New(`no shape that is known here; send {"retrieval": "...", "score": 1..5}, a Langfuse score, a LangSmith feedback or Phoenix annotations`)
 }
 
 // about is what an observability tool carries for us in its metadata.
@@ -107,8 +144,8 @@ func fromLangfuseBatch(body []byte) ([]Event, error) {
 }
 
 // fromLangfuse reads a score object of Langfuse, as it is created or as it is read back. NUMERIC, the type
-// where none is named, is on the scale 0-1 unless metadata.scale says else; CATEGORICAL has no order
-// that is known here.
+// where none is named, is on the scale 0-1 unless metadata.scale says else. CATEGORICAL has no order
+// that is known here; where it is read back with its category's number, metadata.scale says what that means.
 func fromLangfuse(body []byte) (Event, error) {
 	var s struct {
 		ID           string          `json:"id"`
@@ -132,9 +169,14 @@ func fromLangfuse(body []byte) (Event, error) {
 	}
 	scale := cmp.Or(s.Metadata.Scale, scaleUnit)
 	switch s.DataType {
+	case "", "NUMERIC":
 	case "BOOLEAN":
 		scale = scaleBoolean
-	case "CATEGORICAL", "TEXT", "CORRECTION":
+	case "CATEGORICAL":
+		if s.Metadata.Scale == "" {
+			return Event{}, errors.New("a Langfuse category has no order that is known here; send NUMERIC or BOOLEAN, or the category's number with metadata.scale")
+		}
+	default:
 		return Event{}, fmt.Errorf("a Langfuse score of type %s can't be mapped to a rating; send NUMERIC or BOOLEAN", s.DataType)
 	}
 	x, err := number(s.Value, "value", scale)
@@ -145,8 +187,8 @@ func fromLangfuse(body []byte) (Event, error) {
 	return e, err
 }
 
-// fromLangSmith reads a feedback of LangSmith. A numeric score is on the scale 0-1 unless the
-// metadata's scale says else.
+// fromLangSmith reads a feedback of LangSmith, as its clients create it or as it is read back. A numeric score is on
+// the scale that the metadata names, else between the ends that its feedback_config names, else on 0-1.
 func fromLangSmith(body []byte) (Event, error) {
 	var f struct {
 		ID         string          `json:"id"`
@@ -161,7 +203,11 @@ func fromLangSmith(body []byte) (Event, error) {
 			UserID   string `json:"user_id"`
 			Metadata about  `json:"metadata"`
 		} `json:"feedback_source"`
-		Extra about `json:"extra"`
+		Extra  about `json:"extra"`
+		Config struct {
+			Min *float64 `json:"min"`
+			Max *float64 `json:"max"`
+		} `json:"feedback_config"`
 	}
 	if err := json.Unmarshal(body, &f); err != nil {
 		return Event{}, fmt.Errorf("the LangSmith feedback is not readable: %w", err)
@@ -182,6 +228,12 @@ func fromLangSmith(body []byte) (Event, error) {
 		scale = scaleBoolean
 	}
 	x, err := number(f.Score, "score", scale)
+	if low, high := f.Config.Min, f.Config.Max; err == nil && from.Scale == "" && scale == scaleUnit && low != nil && high != nil {
+		if !(*low < *high && *low <= x && x <= *high) {
+			return Event{}, fmt.Errorf("the score %v is not between the ends of its feedback_config, %v and %v", x, *low, *high)
+		}
+		x = (x - *low) / (*high - *low)
+	}
 	if err == nil {
 		e.Rating, err = onScale(x, scale)
 	}
@@ -189,29 +241,9 @@ func fromLangSmith(body []byte) (Event, error) {
 	return e, err
 }
 
-// fromPhoenix reads what is posted to Phoenix' span_annotations, trace_annotations or
-// session_annotations.
-func fromPhoenix(body []byte) ([]Event, error) {
-	var all struct {
-		Data []json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(body, &all); err != nil {
-		return nil, fmt.Errorf("the Phoenix annotations are not readable: %w", err)
-	}
-	events := make([]Event, 0, len(all.Data))
-	for i, raw := range all.Data {
-		e, err := fromPhoenixOne(raw)
-		if err != nil {
-			return nil, fmt.Errorf("data[%d]: %w", i, err)
-		}
-		events = append(events, e)
-	}
-	return events, nil
-}
-
-// fromPhoenixOne reads one annotation: a score on the scale 0-1 unless metadata.scale says
+// fromPhoenix reads one annotation of a span, trace or session, as it is posted to Phoenix or read back: a score on the scale 0-1 unless metadata.scale says
 // else, or a label thumbs-up, thumbs-down, correct, incorrect.
-func fromPhoenixOne(body []byte) (Event, error) {
+func fromPhoenix(body []byte) (Event, error) {
 	var a struct {
 		ID            string `json:"id"`
 		SpanID        string `json:"span_id"`
@@ -222,6 +254,7 @@ func fromPhoenixOne(body []byte) (Event, error) {
 		Identifier    string `json:"identifier"`
 		UpdatedAt     string `json:"updated_at"`
 		UserID        string `json:"user_id"`
+		Document      *int   `json:"document_position"`
 		Result        struct {
 			Label       string          `json:"label"`
 			Score       json.RawMessage `json:"score"`
@@ -231,6 +264,9 @@ func fromPhoenixOne(body []byte) (Event, error) {
 	}
 	if err := json.Unmarshal(body, &a); err != nil {
 		return Event{}, fmt.Errorf("the Phoenix annotation is not readable: %w", err)
+	}
+	if a.Document != nil {
+		return Event{}, errors.New("the Phoenix annotation is about one document, not about the answer; send annotations of spans, traces or sessions")
 	}
 	e := Event{ID: delivery("phoenix", a.ID, a.UpdatedAt), Rater: cmp.Or(a.UserID, a.Identifier, a.Name), Comment: a.Result.Explanation}
 	switch a.AnnotatorKind {

@@ -71,6 +71,15 @@ const (
 	langfuseBatch   = `{"batch":[{"id":"e1","type":"trace-create","timestamp":"2026-01-05T10:00:00.000Z","body":{"id":"t1","name":"chat"}},
 		{"id":"e2","type":"score-create","timestamp":"2026-01-05T10:00:01.000Z","body":{"id":"s5","traceId":"RID","name":"quality","value":1,"dataType":"NUMERIC","comment":"yes"}}],
 		"metadata":{"batch_size":2,"sdk_name":"python","public_key":"pk"}}`
+	langfusePage = `{"data":[{"id":"s6","projectId":"p","name":"ok","source":"ANNOTATION","timestamp":"2026-01-05T10:00:00.000Z","environment":"default",
+		"createdAt":"2026-01-05T10:00:00.000Z","updatedAt":"2026-01-05T10:00:01.000Z","dataType":"BOOLEAN","value":true,"metadata":{"retrieval":"RID"}},
+		{"id":"s7","projectId":"p","name":"stars","source":"API","timestamp":"2026-01-05T10:00:00.000Z","environment":"default",
+		"createdAt":"2026-01-05T10:00:00.000Z","updatedAt":"2026-01-05T10:00:01.000Z","dataType":"NUMERIC","value":2,"metadata":{"retrieval":"RID","scale":"1-5"}}],
+		"meta":{"limit":50}}`
+	langfuseCategory = `{"id":"s8","traceId":"t","name":"quality","value":4,"stringValue":"good","dataType":"CATEGORICAL","configId":"c2","metadata":{"retrieval":"RID","scale":"1-5"}}`
+	langsmithList    = `[{"id":"1","created_at":"2026-01-05T10:00:00","modified_at":"2026-01-05T10:00:00","run_id":"a1","trace_id":"a1","key":"stars","score":7.5,"value":null,"comment":null,"correction":null,
+		"feedback_source":{"type":"app","metadata":{"retrieval":"RID"},"user_id":null,"user_name":null},"feedback_config":{"type":"continuous","min":0,"max":10,"categories":null},"extra":null},
+		{"id":"2","modified_at":"2026-01-05T10:00:00","run_id":"a1","trace_id":"a1","key":"thumb","score":false,"feedback_source":{"type":"app","metadata":null,"user_id":"9b2e","user_name":"Ben"},"extra":{"retrieval":"RID","response":"Disney"}}]`
 	langfuseEval = `{"id":"score-2","traceId":"RID","name":"correct","value":1,"source":"EVAL","dataType":"BOOLEAN","comment":null,"metadata":{}}`
 	langsmith    = `{"id":"f47ac10b","created_at":"2026-01-05T10:00:00Z","modified_at":"2026-01-05T10:00:00Z","run_id":"a1b2","trace_id":"a1b2","key":"user_score","score":0,
 		"value":null,"comment":"wrong","correction":null,"feedback_source":{"type":"api","metadata":{"retrieval":"RID"},"user_id":null}}`
@@ -107,6 +116,18 @@ func TestOtherToolsAreUnderstoodAsTheySend(t *testing.T) {
 			{Retrieval: "RID", Rating: 1, Rater: "judge-1", Source: LLM, Comment: "other owner"},
 		}},
 		{"Phoenix annotations as they are read back", phoenixRead, []Event{{ID: "phoenix:U3Bhbg==:2026-01-05T10:00:02Z", Retrieval: "RID", Rating: 5, Rater: "VXNlcjox", Source: Human}}},
+		{"a page of Langfuse scores as the API's version 3 reads them back", langfusePage, []Event{
+			{ID: "langfuse:s6:2026-01-05T10:00:01.000Z", Retrieval: "RID", Rating: 5, Rater: "ok", Source: Human},
+			{ID: "langfuse:s7:2026-01-05T10:00:01.000Z", Retrieval: "RID", Rating: 2, Rater: "stars", Source: Human},
+		}},
+		{"a Langfuse category with its number", langfuseCategory, []Event{{ID: "langfuse:s8", Retrieval: "RID", Rating: 4, Rater: "quality", Source: Human}}},
+		{"LangSmith feedback as it is listed", langsmithList, []Event{
+			{ID: "langsmith:1:2026-01-05T10:00:00", Retrieval: "RID", Rating: 4, Rater: "stars", Source: Human},
+			{ID: "langsmith:2:2026-01-05T10:00:00", Retrieval: "RID", Rating: 1, Rater: "9b2e", Source: Human, Response: "Disney"},
+		}},
+		{"a list of the project's own shape", `[{"retrieval":"RID","score":5,"id":"a"},{"retrieval":"RID","thumb":"down","id":"b"}]`, []Event{
+			{ID: "a", Retrieval: "RID", Rating: 5, Source: Human}, {ID: "b", Retrieval: "RID", Rating: 1, Source: Human},
+		}},
 		{"a LangSmith feedback", langsmith, []Event{{ID: "langsmith:f47ac10b:2026-01-05T10:00:00Z", Retrieval: "RID", Rating: 1, Rater: "user_score", Source: Human, Comment: "wrong"}}},
 		{"a LangSmith evaluator", langsmithModel, []Event{{ID: "langsmith:f47ac10c", Retrieval: "RID", Rating: 5, Rater: "correctness", Source: LLM, Gold: []string{"Disney"}}}},
 		{"Phoenix annotations", phoenix, []Event{
@@ -121,18 +142,34 @@ func TestOtherToolsAreUnderstoodAsTheySend(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
-	for name, body := range map[string]string{
-		"a Langfuse category":                `{"id":"s","traceId":"r","name":"n","stringValue":"good","dataType":"CATEGORICAL"}`,
-		"a Langfuse number beyond its scale": `{"id":"s","traceId":"r","name":"n","value":4,"dataType":"NUMERIC"}`,
-		"a Langfuse category without a type": `{"name":"toxicity","value":"not toxic","traceId":"r"}`,
-		"Langfuse events without a score":    `{"batch":[{"id":"e1","type":"trace-create","body":{}}]}`,
-		"a Phoenix note":                     `{"data":{"span_id":"r","note":"hm"}}`,
-		"a LangSmith note without a score":   `{"id":"s","run_id":"r","key":"note","score":null}`,
-		"a Phoenix label that is unknown":    `{"data":[{"span_id":"r","name":"n","annotator_kind":"HUMAN","result":{"label":"meh"}}]}`,
+	for name, c := range map[string]struct{ body, why string }{
+		"a Langfuse category":                        {`{"id":"s","traceId":"r","name":"n","stringValue":"good","dataType":"CATEGORICAL"}`, "metadata.scale"},
+		"a Langfuse category without its number":     {`{"id":"s","traceId":"r","name":"n","value":"good","dataType":"CATEGORICAL","metadata":{"scale":"1-5"}}`, "write a number"},
+		"a Langfuse text":                            {`{"id":"s","traceId":"r","name":"n","value":"fine","dataType":"TEXT"}`, "NUMERIC or BOOLEAN"},
+		"a Langfuse correction":                      {`{"id":"s","traceId":"r","name":"n","value":"other","dataType":"CORRECTION"}`, "NUMERIC or BOOLEAN"},
+		"a Langfuse number beyond its scale":         {`{"id":"s","traceId":"r","name":"n","value":4,"dataType":"NUMERIC"}`, "not on the scale 0-1"},
+		"a Langfuse number below its scale":          {`{"id":"s","traceId":"r","name":"n","value":-0.5}`, "not on the scale 0-1"},
+		"a Langfuse boolean that is none":            {`{"id":"s","traceId":"r","name":"n","value":2,"dataType":"BOOLEAN"}`, "scale boolean"},
+		"a Langfuse category without a type":         {`{"name":"toxicity","value":"not toxic","traceId":"r"}`, "write a number"},
+		"Langfuse events without a score":            {`{"batch":[{"id":"e1","type":"trace-create","body":{}}]}`, "score-create"},
+		"a page of Langfuse scores with a wrong one": {`{"data":[{"id":"s","traceId":"r","name":"n","value":1,"dataType":"NUMERIC"},{"id":"s","traceId":"r","name":"n","value":-1,"dataType":"NUMERIC"}],"meta":{"page":1}}`, "data[1]: the value -1"},
+		"a Phoenix note":                             {`{"data":{"span_id":"r","note":"hm"}}`, "not a list"},
+		"a Phoenix annotation without a result":      {`{"data":[{"span_id":"r","name":"n","annotator_kind":"HUMAN"}]}`, "neither a score nor a label"},
+		"a Phoenix annotation of a document":         {`{"data":[{"span_id":"r","document_position":0,"name":"relevance","annotator_kind":"LLM","result":{"label":"relevant","score":1}}]}`, "about one document"},
+		"a Phoenix score below its scale":            {`{"data":[{"span_id":"r","name":"n","annotator_kind":"LLM","result":{"score":-1}}]}`, "not on the scale 0-1"},
+		"a Phoenix score beyond its scale":           {`{"data":[{"trace_id":"r","name":"n","annotator_kind":"HUMAN","result":{"label":"good","score":5}}]}`, "not on the scale 0-1"},
+		"a Phoenix label that is unknown":            {`{"data":[{"span_id":"r","name":"n","annotator_kind":"HUMAN","result":{"label":"meh"}}]}`, "thumbs-up"},
+		"a LangSmith note without a score":           {`{"id":"s","run_id":"r","key":"note","score":null}`, "no score"},
+		"a LangSmith category":                       {`{"id":"s","run_id":"r","key":"tone","score":null,"value":"polite","feedback_source":{"type":"api"},"feedback_config":{"type":"categorical"}}`, "no score"},
+		"a LangSmith score below its scale":          {`{"id":"s","run_id":"r","key":"k","score":-0.1}`, "not on the scale 0-1"},
+		"a LangSmith score beyond its config":        {`{"id":"s","run_id":"r","key":"stars","score":11,"feedback_config":{"type":"continuous","min":0,"max":10}}`, "feedback_config, 0 and 10"},
+		"a LangSmith config without a span":          {`{"id":"s","run_id":"r","key":"stars","score":1,"feedback_config":{"type":"continuous","min":1,"max":1}}`, "feedback_config"},
+		"a list with a wrong one":                    {`[{"retrieval":"r","score":5},{"retrieval":"r","score":6}]`, "[1]: "},
+		"a list of lists":                            {`[[]]`, "not a JSON object"},
 	} {
 		t.Run(name+" is refused with the reason", func(t *testing.T) {
-			_, err := decode([]byte(body))
-			require.Error(t, err)
+			_, err := decode([]byte(c.body))
+			require.ErrorContains(t, err, c.why)
 		})
 	}
 }
