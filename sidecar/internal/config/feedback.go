@@ -53,7 +53,7 @@ type Weights struct {
 
 func defaultFeedback() Feedback {
 	return Feedback{
-		Store: "on", Keep: 7 * 24 * time.Hour, Queue: 1024, Batch: 20, Most: 400, Wait: time.Second, Rate: 1000, Backlog: 100_000,
+		Store: "on", Keep: 7 * 24 * time.Hour, Queue: 1024, Batch: 20, Most: 1000, Wait: time.Second, Rate: 1000, Backlog: 100_000,
 		Tolerance: 5 * time.Minute,
 		Evaluator: "embedding", MinFidelity: 0.3, MaxConflict: 0,
 		Learner: Learner{Rule: "default", Eta: 0.5, EtaAlpha: 0.05, Cap: 3, Delta: 0.2, Gain: "off", Negative: 0.3},

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// lull is how long nobody rates before ratings are applied that would wait for more.
+	// lull is how long nobody rates, no delivery under way, before ratings are applied that would wait for more.
 	lull = 100 * time.Millisecond
 	// arrivalBytes bounds the ratings that are kept at hand until they are applied.
 	arrivalBytes = 64 << 20
@@ -24,6 +24,7 @@ type arrivals struct {
 	mine   map[string]int // bytes by uid, of those in the queue or on their way into a batch
 	bytes  int            // of all mine
 	behind bool           // something is to be looked for in the cluster
+	rested time.Time      // since when no batch is being carried out
 }
 
 func newArrivals() *arrivals {
@@ -69,6 +70,7 @@ func (a *arrivals) has(uid string) bool {
 func (a *arrivals) done(events []stored) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.rested = time.Now()
 	for _, e := range events {
 		a.bytes -= a.mine[e.uid]
 		delete(a.mine, e.uid)
@@ -91,10 +93,20 @@ func (a *arrivals) lookNow() bool {
 	return behind
 }
 
-// feed evaluates fresh ratings as they come and hands them on in batches, until ctx ends. A batch
-// is due once Batch ratings are there and no more come at the moment, else Wait after its first. What
-// is applied at once costs the engine much less than the same in many batches: so one
-// grows up to Most while ratings keep coming, or while the one before it is being applied.
+// since is from when a batch waits for more: from its first rating, at the earliest the end of the batch before.
+func (a *arrivals) since(first time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.rested.After(first) {
+		return a.rested
+	}
+	return first
+}
+
+// feed evaluates fresh ratings as they come and hands them on in batches, until ctx ends. What
+// is applied at once costs the engine much less than the same in many batches. So one
+// grows while ratings keep coming, up to Most, until Wait has passed since its first and since the batch before it; fewer
+// than Batch wait for Wait alone.
 func (s *Service) feed(ctx context.Context, out chan<- prepared) {
 	learner := s.Learner()
 	var ready prepared
@@ -103,7 +115,10 @@ func (s *Service) feed(ctx context.Context, out chan<- prepared) {
 		full := ready.size() >= s.Most || ready.steps() >= mostSteps
 		due := s.Wait - time.Since(first)
 		if ready.size() >= s.Batch {
-			due = min(due, lull-time.Since(last))
+			due = s.Wait - time.Since(s.fresh.since(first))
+			if s.inbox.coming.Load() == 0 {
+				due = min(due, lull-time.Since(last))
+			}
 		}
 		if full || !ready.empty() && due <= 0 {
 			select {
@@ -134,7 +149,7 @@ func (s *Service) feed(ctx context.Context, out chan<- prepared) {
 		case ready.empty():
 			hand = nil
 		case due > 0:
-			hand, later = nil, time.After(due)
+			hand, later = nil, time.After(min(due, lull))
 		}
 		select {
 		case <-ctx.Done():

@@ -141,7 +141,7 @@ func (c *cluster) start(t testing.TB, change func(*feedback.Options)) *sidecar {
 	o := feedback.Options{
 		Store: c.Client, IDs: ids{c.signer}, Meter: s.meter, Now: time.Now,
 		Learner: func() credit.Learner { return credit.DefaultBundleRule().NewLearner("default") }, Gate: credit.DefaultGate(),
-		Evaluator: feedback.EmbeddingName, Alpha: .5, Keep: time.Hour, Queue: 1000, Batch: 20, Most: 400, Wait: 20 * time.Millisecond, Retry: 50 * time.Millisecond,
+		Evaluator: feedback.EmbeddingName, Alpha: .5, Keep: time.Hour, Queue: 1000, Batch: 20, Most: 1000, Wait: 20 * time.Millisecond, Retry: 50 * time.Millisecond,
 		Log:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Rate: 1e6, Backlog: 1e6, Tolerance: time.Minute,
 		Resolve: func(_ context.Context, name string) ([]graph.Node, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -29,6 +30,8 @@ type inbox struct {
 	*Service
 	queue chan *parcel
 	done  chan struct{}
+
+	coming atomic.Int64 // deliveries that are to be stored
 }
 
 // parcel is one delivery on its way into the cluster.
@@ -46,6 +49,8 @@ func newInbox(s *Service) *inbox {
 // store returns when the events are committed. Those whose ids are known already are not
 // stored again.
 func (b *inbox) store(ctx context.Context, events []Event) error {
+	b.coming.Add(1)
+	defer b.coming.Add(-1)
 	p := &parcel{events: events, stored: make(chan struct{}), from: trace.SpanContextFromContext(ctx)}
 	select {
 	case b.queue <- p:

@@ -17,6 +17,7 @@ const (
 	retrievalLinger = 250 * time.Millisecond
 	recentlyShown   = 512 // retrievals kept in memory, the oldest go first
 	pruneEvery      = 10 * time.Minute
+	countEvery      = 5 * time.Second // the backlog; what comes and goes here is counted meanwhile
 )
 
 // shown is a retrieval with what was answered to it, as far as that is known.
@@ -336,12 +337,15 @@ func (m *memory) prune(ctx context.Context) error {
 func (s *Service) tend(ctx context.Context) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
-	var pruned time.Time
+	var pruned, counted time.Time
 	repaired := s.Now() // batches repair what they meet; this is for the rest
 	var learned model
 	for {
-		if err := s.countBacklog(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Debug("the backlog can't be counted now", "error", err)
+		if now := s.Now(); now.Sub(counted) >= countEvery {
+			counted = now
+			if err := s.countBacklog(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Debug("the backlog can't be counted now", "error", err)
+			}
 		}
 		if now, err := s.loadModel(ctx); err == nil {
 			s.noteIfNew(learned, now)
