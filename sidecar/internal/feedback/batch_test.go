@@ -5,12 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/queries"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 )
 
@@ -118,5 +122,77 @@ func TestDeliveriesThatAreKnownAreNotStoredWithThoseThatAreNew(t *testing.T) {
 		s.becomes(t, "cloudevent:t "+id, "applied")
 	}
 	require.Equal(t, []int{3, 2}, []int{s.count("received"), s.count("duplicate")})
+	requireReference(t, c.Client)
+}
+
+// failing is a store that fails now and then.
+type failing struct {
+	feedback.Store
+	query func(text string) bool
+	tx    func() bool
+}
+
+var errAway = status.Error(codes.Unavailable, "the engine is away")
+
+func (f failing) OwnQuery(ctx context.Context, call graph.Call) (graph.Answer, error) {
+	if f.query != nil && f.query(call.Query) {
+		return graph.Answer{}, errAway
+	}
+	return f.Store.OwnQuery(ctx, call)
+}
+
+func (f failing) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error {
+	if f.tx != nil && f.tx() {
+		return errAway
+	}
+	return f.Store.RunTx(ctx, fn)
+}
+
+func TestRatingsNeedNotBeReadBackToBeApplied(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, func(o *feedback.Options) {
+		o.Store = failing{Store: c.Client, query: func(text string) bool { return text == queries.Text("feedback_events") }}
+	})
+	r := c.shown(time.Now())
+	s.Remember(r)
+	for i := range 30 {
+		s.rate(t, map[string]any{"retrieval": r.ID, "rater": text(i), "score": 1 + 4*(i%2), "response": "21st Century Fox"})
+	}
+	require.Eventually(t, func() bool { return s.count("applied") == 30 }, 20*time.Second, 10*time.Millisecond)
+	requireReference(t, c.Client)
+}
+
+func TestWhatCouldNotBeAppliedIsFoundAgain(t *testing.T) {
+	c := newCluster(t)
+	var broken, fails atomic.Bool
+	s := c.start(t, func(o *feedback.Options) {
+		o.Retry = time.Hour // nothing but the failure has it look
+		o.Store = failing{Store: c.Client, tx: func() bool {
+			if broken.Load() {
+				fails.Store(true)
+			}
+			return broken.Load()
+		}}
+	})
+	r := c.shown(time.Now())
+	s.Remember(r)
+	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "rater": "first", "score": 5, "response": "21st Century Fox"}), "applied")
+	broken.Store(true)
+	id := s.rate(t, map[string]any{"retrieval": r.ID, "rater": "second", "score": 1, "response": "21st Century Fox"})
+	require.Eventually(t, fails.Load, 20*time.Second, time.Millisecond)
+	broken.Store(false)
+	s.becomes(t, id, "applied")
+	requireReference(t, c.Client)
+}
+
+func TestRatingsThatAnotherReplicaLeavesPendingAreApplied(t *testing.T) {
+	c := newCluster(t)
+	slow := c.start(t, func(o *feedback.Options) { o.Batch, o.Most, o.Wait = 1000, 1000, time.Hour })
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	slow.Remember(r)
+	id := slow.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox"})
+	s.becomes(t, id, "applied")
+	require.Equal(t, []int{0, 1}, []int{slow.count("applied"), s.count("applied")})
 	requireReference(t, c.Client)
 }
