@@ -247,6 +247,16 @@ func TestAQuestionsOwnVectorCountsAsTheQuestionDoes(t *testing.T) {
 			require.Empty(t, own.Question)
 			require.Equal(t, want.Results, own.Results)
 			require.Equal(t, []string{"directed_by"}, own.Results[0].Metapath)
+			written, err := json.Marshal(map[string]any{"query": `query q($v: float32vector) { q(func: eq(name, "Casino Royale")) @evorag(embedding: $v) { name directed_by { name } starring { name } } }`,
+				"variables": map[string]string{"$v": argumentOf["embedding"]}})
+			require.NoError(t, err)
+			var form1 struct {
+				Extensions struct{ Evorag graph.Retrieval }
+			}
+			text = post(t, "http://"+s.HTTP+"/query", "application/json", string(written))
+			require.NoError(t, json.Unmarshal([]byte(text), &form1), text)
+			require.Equal(t, own.Results[0].Metapath, form1.Extensions.Evorag.Results[0].Metapath)
+			require.InDelta(t, own.Results[0].Z, form1.Extensions.Evorag.Results[0].Z, 1e-9)
 			for vector, wrong := range map[string]string{
 				"[1, 2]":                                "the vector has 2 numbers, those of m have 500",
 				"[0, 0":                                 "not a list of numbers",
