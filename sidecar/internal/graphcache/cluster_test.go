@@ -318,6 +318,43 @@ func TestWhileTheGraphIsReadAnewItIsKeptTrue(t *testing.T) {
 	require.Len(t, c.now(t).edges, g.Edges()+1)
 }
 
+// gate is a Reader whose reads of names wait until it is open.
+type gate struct {
+	Reader
+	reached, open chan struct{}
+}
+
+func (g *gate) OwnQuery(ctx context.Context, call graph.Call) (graph.Answer, error) {
+	if strings.Contains(call.Query, "n: <name>") {
+		select {
+		case g.reached <- struct{}{}:
+			<-g.open
+		case <-g.open:
+		}
+	}
+	return g.Reader.OwnQuery(ctx, call)
+}
+
+func TestWhileTheGraphIsFilledItIsNotUsedAndItsEdgesAreCounted(t *testing.T) {
+	c := newCluster(t)
+	for i := range 20 {
+		c.Mutate(t, fmt.Sprintf("<%s> <knows> <%s> .", c.uids[i], c.uids[i+1]))
+	}
+	g := &gate{Reader: c.client, reached: make(chan struct{}), open: make(chan struct{})}
+	cache := c.start(t, Options{Refresh: time.Hour}, func(c *Cache) { c.Reader = g })
+	<-g.reached
+	s := cache.Status()
+	require.Equal(t, Filling, s.State)
+	require.Equal(t, 20, s.Edges)
+	_, ok := cache.Graph(0)
+	require.False(t, ok)
+	_, _, ok = cache.Around(t.Context(), 0, Reach{})
+	require.False(t, ok)
+	close(g.open)
+	require.Eventually(t, func() bool { return cache.Status().State == Resident }, time.Minute, time.Millisecond)
+	require.NotZero(t, cache.Status().Bytes)
+}
+
 func parsed(t *testing.T, text string) graph.UID {
 	u, err := graph.ParseUID(text)
 	require.NoError(t, err)
