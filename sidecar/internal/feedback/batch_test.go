@@ -128,8 +128,9 @@ func TestDeliveriesThatAreKnownAreNotStoredWithThoseThatAreNew(t *testing.T) {
 // failing is a store that fails now and then.
 type failing struct {
 	feedback.Store
-	query func(text string) bool
-	tx    func() bool
+	query  func(text string) bool
+	tx     func() bool
+	upsert func() bool
 }
 
 var errAway = status.Error(codes.Unavailable, "the engine is away")
@@ -146,6 +147,58 @@ func (f failing) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) e
 		return errAway
 	}
 	return f.Store.RunTx(ctx, fn)
+}
+
+func (f failing) Upsert(ctx context.Context, query string, mutations []graph.Conditional) (map[string]graph.UID, error) {
+	if f.upsert != nil && f.upsert() {
+		return nil, errAway
+	}
+	return f.Store.Upsert(ctx, query, mutations)
+}
+
+func TestADeliveryIsStoredBeforeItIsAccepted(t *testing.T) {
+	c := newCluster(t)
+	var broken atomic.Bool
+	s := c.start(t, func(o *feedback.Options) {
+		o.Wait = time.Hour // nothing is applied
+		o.Store = failing{Store: c.Client, upsert: broken.Load}
+	})
+	stored := func() int {
+		var answer struct{ Q []struct{ Count int } }
+		read(t, c.Client, `{ q(func: has(evorag.feedback.id)) { count: count(uid) } }`, &answer)
+		return answer.Q[0].Count
+	}
+	body := map[string]any{"id": "d", "retrieval": c.shown(time.Now()).ID, "score": 1, "response": "x"}
+	broken.Store(true)
+	w := s.send(body)
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Contains(t, w.Body.String(), "not_stored")
+	require.NotEmpty(t, w.Header().Get("Retry-After"))
+	require.Zero(t, stored())
+	broken.Store(false)
+	for range 2 { // the sender has heard nothing of the first, and sends again
+		require.Equal(t, http.StatusAccepted, s.send(body).Code)
+		require.Equal(t, 1, stored())
+	}
+}
+
+func TestEachSourceCountsAtItsRate(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, func(o *feedback.Options) {
+		o.Rates = map[feedback.Source]float64{feedback.LLM: .5, feedback.GroundTruth: 0}
+	})
+	moved := map[string]float64{}
+	var before float64 = 100
+	for _, source := range []string{"human", "llm", "ground_truth"} {
+		r := c.shown(time.Now()) // recorded with the same scores each time
+		s.Remember(r)
+		s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "source": source, "response": "21st Century Fox"}), "applied")
+		fox, _ := c.score(t, c.edge("owned_by", "fox"))
+		moved[source], before = before-fox.Score, fox.Score
+	}
+	require.Greater(t, moved["human"], .1)
+	require.InDelta(t, moved["human"]/2, moved["llm"], 1e-6)
+	require.Zero(t, moved["ground_truth"])
 }
 
 func TestRatingsNeedNotBeReadBackToBeApplied(t *testing.T) {
