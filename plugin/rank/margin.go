@@ -51,11 +51,8 @@ func (m Margin) Within(alpha float64, results []graph.Result) (kept, beyond []gr
 // taught is what feedback has added to a result's z: all but what z would be with every Sc
 // neutral and no term that looks at the question.
 func taught(alpha float64, r graph.Result) float64 {
-	if len(r.Instances) == 0 || len(r.Instances[0].Triplets) == 0 {
-		return 0
-	}
 	var neutral float64
-	path := r.Instances[0].Triplets
+	path := r.Instances[0].Triplets // a result has an instance, and that a hop
 	for _, t := range path {
 		neutral += math.Log(P(alpha, t.Sr, NeutralSc))
 	}

@@ -345,11 +345,8 @@ func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard
 		Alpha:    learning.LearnedAlpha,
 		Weights:  learning.LearnedWeights,
 		Rule:     search.All,
-		Margin:   rank.Margin(cfg.Ranking.Margin),
+		Margin:   margin(cfg),
 		Remember: learning.Remember,
-	}
-	if cfg.Feedback.Learner.Rule == "paper" { // which knows nothing of it
-		o.Margin = 0
 	}
 	if cfg.Ranking.PathRule == "maximal" {
 		o.Rule = search.Maximal
@@ -361,6 +358,14 @@ func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard
 		o.Model, o.Way, o.Near = vectors, relevance.Way(cfg.Embedding.Way), proxy.Near{Most: cfg.Embedding.Near, Cosine: cfg.Embedding.NearCosine, Predicate: cfg.Embedding.Predicate}
 	}
 	return proxy.New(o)
+}
+
+// margin is ranking.margin, but for the paper's rule, which knows nothing of it.
+func margin(cfg config.Config) rank.Margin {
+	if cfg.Feedback.Learner.Rule == "paper" {
+		return 0
+	}
+	return rank.Margin(cfg.Ranking.Margin)
 }
 
 // keyIn is the key of a private engine's retrieval ids, kept in its folder.

@@ -13,4 +13,7 @@ func TestTheDefaultsOfRankingAreTheMethods(t *testing.T) {
 	c := config.Default()
 	require.InDelta(t, rank.DefaultAlpha, c.Ranking.Alpha, 0)
 	require.InDelta(t, rank.DefaultMargin, c.Ranking.Margin, 0)
+	require.Equal(t, rank.Margin(rank.DefaultMargin), margin(c))
+	c.Feedback.Learner.Rule = "paper"
+	require.Zero(t, margin(c), "the paper's rule shows all")
 }

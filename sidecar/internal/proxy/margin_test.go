@@ -46,4 +46,10 @@ _:a <lies_in> _:d .`)
 	data, left = ask(newProxyOf(t, proxy.Options{Engine: c.client, Resident: &held{graph: g}, Margin: rank.DefaultMargin}), "")
 	require.Equal(t, owner+`}]}`, data, "the same in memory")
 	require.Equal(t, 2, left)
+
+	c.set(t, uidOf(t, c, "Studio")+` <owned_by> `+uidOf(t, c, "Owner")+` (evorag.score=170.0, evorag.hidden=true) .`)
+	data, left = ask(newProxyOf(t, proxy.Options{Engine: c.client, Resident: &held{graph: g}, Margin: rank.DefaultMargin}), "")
+	require.Contains(t, data, "Street", "what isn't there any more, though in memory, puts nothing behind")
+	require.NotContains(t, data, "Owner")
+	require.Equal(t, 1, left, "the rival has a bad score of its own")
 }

@@ -1,8 +1,6 @@
 package proxy_test
 
 import (
-	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -66,22 +64,7 @@ func TestWhatChangedSinceAPartWasReadNeverShows(t *testing.T) {
 	for range 30 {
 		_, r := part.query(t, text, "$q", "queen of the north")
 		require.Equal(t, graph.CachePart, r.Cache.Mode)
-		var shown []graph.ScoredTriplet
-		for _, result := range r.Results {
-			for _, in := range result.Instances {
-				shown = append(shown, in.Triplets...)
-			}
-		}
-		edge := shown[random.IntN(len(shown))]
-		nquad := fmt.Sprintf("<%s> <%s> <%s>", edge.Head, edge.Predicate, edge.Object)
-		switch random.IntN(3) {
-		case 0:
-			require.NoError(t, c.client.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error { return tx.Delete(ctx, []byte(nquad+" .")) }))
-		case 1:
-			c.set(t, nquad+" (evorag.hidden=true, evorag.score=120.0) .")
-		case 2:
-			c.set(t, nquad+fmt.Sprintf(" (evorag.score=%.2f) .", edge.Score/2))
-		}
+		c.changeOne(t, random, r)
 		before := cache.Status().Misses
 		sameBut(t, withoutTotals, part, c, text, "$q", "queen of the north")
 		sameBut(t, withoutTotals, part, c, text, "$q", "queen of the north")

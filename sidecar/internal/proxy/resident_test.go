@@ -194,25 +194,32 @@ func TestWhatChangedSinceTheGraphWasReadNeverShows(t *testing.T) {
 	const text = `query a($q: string) { q(func: anyofterms(name, "1 2")) @evorag(query: $q, hops: 2, paths: 5, instances: 3) { name } }`
 	for range 30 {
 		_, r := c.query(t, text, "$q", "queen of the north")
-		var shown []graph.ScoredTriplet
-		for _, result := range r.Results {
-			for _, in := range result.Instances {
-				shown = append(shown, in.Triplets...)
-			}
-		}
-		edge := shown[random.IntN(len(shown))]
-		nquad := fmt.Sprintf("<%s> <%s> <%s>", edge.Head, edge.Predicate, edge.Object)
-		switch random.IntN(3) {
-		case 0:
-			require.NoError(t, c.client.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error { return tx.Delete(ctx, []byte(nquad+" .")) }))
-		case 1:
-			c.set(t, nquad+" (evorag.hidden=true, evorag.score=120.0) .")
-		case 2: // lowered: an edge that rises unseen is found when the cache hears of it
-			c.set(t, nquad+fmt.Sprintf(" (evorag.score=%.2f) .", edge.Score/2))
-		}
+		changed := c.changeOne(t, random, r)
 		sameBut(t, withoutTotals, resident, c, text, "$q", "queen of the north")
-		require.Contains(t, h.changed, edge.Triplet, "the cache is told")
+		require.Contains(t, h.changed, changed, "the cache is told")
 	}
+}
+
+// changeOne deletes, hides or lowers one of the edges shown, around all sidecars.
+func (c *cluster) changeOne(t *testing.T, random *rand.Rand, r *graph.Retrieval) graph.Triplet {
+	t.Helper()
+	var shown []graph.ScoredTriplet
+	for _, result := range r.Results {
+		for _, in := range result.Instances {
+			shown = append(shown, in.Triplets...)
+		}
+	}
+	edge := shown[random.IntN(len(shown))]
+	nquad := fmt.Sprintf("<%s> <%s> <%s>", edge.Head, edge.Predicate, edge.Object)
+	switch random.IntN(3) {
+	case 0:
+		require.NoError(t, c.client.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error { return tx.Delete(ctx, []byte(nquad+" .")) }))
+	case 1:
+		c.set(t, nquad+" (evorag.hidden=true, evorag.score=120.0) .")
+	case 2: // lowered: an edge that rises unseen is found when the cache hears of it
+		c.set(t, nquad+fmt.Sprintf(" (evorag.score=%.2f) .", edge.Score/2))
+	}
+	return edge.Triplet
 }
 
 // withoutTotals leaves out how many instances a bundle has besides those shown: they are not
