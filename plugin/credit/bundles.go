@@ -27,7 +27,7 @@ type BundleRule struct {
 // DefaultBundleRule is what docs/LEARNING.md has chosen.
 func DefaultBundleRule() BundleRule {
 	return BundleRule{
-		Weights: 0.5, WeightCap: 8, Between: 0.2, Within: 0.5, Cap: 3,
+		Weights: 1, WeightCap: 8, Between: 0.2, Within: 1, Cap: 6,
 		Delta: 0.2, Negative: 0.5, Inside: 0.3, Temperature: 0.05,
 	}
 }
@@ -80,6 +80,7 @@ func (b *bundles) Learn(l Lesson) (Step, error) {
 			return Step{}, err
 		}
 	}
+	b.spare(l)
 	scale := l.Rate * graph.MaxScore * b.rule.Temperature
 	for i := range b.scores {
 		b.scores[i].Delta = bounded(scale*b.scores[i].Delta, b.rule.Cap)
@@ -92,6 +93,26 @@ func (b *bundles) Learn(l Lesson) (Step, error) {
 		Weights:    slices.DeleteFunc(b.weights, func(w WeightDelta) bool { return w.Delta == 0 }),
 		Degenerate: degenerate,
 	}, nil
+}
+
+// spare takes back what a good rating takes from the triplets of a path to a name of the response,
+// and what a bad one gives them: in another bundle they may be one of many, or lead nowhere.
+func (b *bundles) spare(l Lesson) {
+	if l.Mentions == nil {
+		return
+	}
+	for i, r := range l.Retrieval.Results {
+		for j, in := range r.Instances {
+			if !l.Mentions[i][j].End {
+				continue
+			}
+			for _, t := range in.Triplets {
+				if at, known := b.at[t.Triplet]; known && b.scores[at].Delta*l.Utilities[i] < 0 {
+					b.scores[at].Delta = 0
+				}
+			}
+		}
+	}
 }
 
 func bounded(x, most float64) float64 { return max(-most, min(most, x)) }

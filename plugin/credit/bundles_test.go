@@ -93,6 +93,22 @@ func TestAnInstanceIsToldFromItsSiblings(t *testing.T) {
 	require.Greater(t, s[4*100+2], s[3*100+2], "of two films of one director the one that was named gains on the other")
 }
 
+// The director is one end of two and named; on the way to the other films he is shared. What a path
+// to a name earns, another bundle can't take.
+func TestThePathToANameDoesNotLoseByAGoodRating(t *testing.T) {
+	r := films()
+	r.Results[0].Total, r.Results[0].Instances = 2, append(r.Results[0].Instances, way([]string{"directed_by"}, 7))
+	_, s := taught(t, credit.DefaultBundleRule(), r, 1, "Node F, Node B")
+	require.Positive(t, s[100+7], "one director was named")
+	require.NotContains(t, s, graph.UID(100+2), "the other led to a film that was")
+	require.Positive(t, s[300+2])
+
+	_, s = taught(t, credit.DefaultBundleRule(), r, -1, "Node F, Node B")
+	require.Negative(t, s[100+7])
+	require.NotContains(t, s, graph.UID(100+2), "nor does it gain by a bad one")
+	require.Negative(t, s[300+2])
+}
+
 func TestABundleThatOnlyPassesThroughTheResponseIsWantedLess(t *testing.T) {
 	w, _ := taught(t, credit.DefaultBundleRule(), films(), 1, "Node A")
 	require.Positive(t, w[rank.WeightOf{Hops: 1}])

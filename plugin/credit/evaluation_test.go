@@ -2,6 +2,7 @@ package credit_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -99,6 +100,41 @@ func TestARatingIsAValueAroundThree(t *testing.T) {
 	for _, bad := range []float64{0, 5.1, math.NaN(), math.Inf(1)} {
 		_, err := credit.Value(bad)
 		require.ErrorContains(t, err, "from 1 to 5")
+	}
+}
+
+func TestANameIsFoundInAResponse(t *testing.T) {
+	r := graph.Retrieval{Entities: []graph.Entity{{Node: graph.Node{UID: 1, Name: "Start"}}}}
+	names := []string{"Hungary", "Kingdom of Hungary", "EightBreeders", "L'Ágora", "?"}
+	for i, name := range names {
+		r.Results = append(r.Results, graph.Result{Start: graph.Node{UID: 1, Name: "Start"}, Instances: []graph.Instance{{
+			Nodes:    []graph.Node{{UID: 1, Name: "Start"}, {UID: graph.UID(i + 2), Name: name}},
+			Triplets: []graph.ScoredTriplet{{}},
+		}}})
+	}
+	judge, err := credit.NewEmbedding()
+	require.NoError(t, err)
+	for response, want := range map[string][]string{
+		"It lay in the Kingdom of Hungary.":                     {"Kingdom of Hungary"},
+		"the kingdom of hungary, later Hungary":                 {"Hungary", "Kingdom of Hungary"},
+		"Start, EightBreeders, Kiss_+_Swallow":                  {"EightBreeders"},
+		"eightbreeders":                                         {"EightBreeders"},
+		"They met in L’Agora":                                   {"L'Ágora"},
+		"Kingdom of the Netherlands? Of Hungary's sons, nobody": {"Hungary"},
+		"the Start": nil,
+	} {
+		var ends []string
+		for i, m := range credit.Mentions(r, response) {
+			if m[0].End {
+				ends = append(ends, names[i])
+			}
+		}
+		require.Equal(t, want, ends, response)
+		evaluations, err := judge.Evaluate(t.Context(), credit.Answer{Response: response}, r)
+		require.NoError(t, err)
+		for i, e := range evaluations {
+			require.Equal(t, slices.Contains(want, names[i]), e.Support == 1, "%s: %s", response, names[i])
+		}
 	}
 }
 

@@ -38,14 +38,14 @@ func (e *Embedding) Evaluate(_ context.Context, a Answer, r graph.Retrieval) ([]
 	if strings.TrimSpace(a.Response) == "" {
 		return nil, ErrNoResponse
 	}
-	m, about := newMentions(a.Response), topics(r)
+	m, about := newMentions(r, a.Response), topics(r)
 	response := e.hash.Embed(a.Response)
 	out := make([]Evaluation, len(r.Results))
 	for i, result := range r.Results {
 		named, near := false, 0.0
 		for _, in := range result.Instances {
 			for _, n := range in.Nodes {
-				named = named || (!about[n.UID] && m.has(n.Name))
+				named = named || (!about[n.UID] && m.has(n))
 			}
 			near = max(near, response.Dot(e.hash.Embed(text(in))))
 		}
@@ -105,4 +105,4 @@ func (Gold) Evaluate(_ context.Context, a Answer, r graph.Retrieval) ([]Evaluati
 	return out, nil
 }
 
-func folded(name string) string { return strings.Join(relevance.Words(name), " ") }
+func folded(name string) string { return strings.Join(relevance.Plain(name), " ") }

@@ -1,47 +1,77 @@
 package credit
 
 import (
+	"slices"
+
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 )
 
-// mentions finds names in one text. Both are folded to words, so case, accents and
-// punctuation don't matter; a name is there when its words stand in a row.
+// mentions finds a retrieval's names in texts. Both are folded to words, so case, accents and
+// punctuation don't matter; a name is there when its words stand in a row. The longest name wins:
+// who names "Kingdom of Hungary" has not named "Hungary".
 type mentions struct {
 	words []string
 	at    map[string][]int // places of a word
+	named map[string]bool  // by name
 }
 
-func newMentions(texts ...string) mentions {
-	m := mentions{at: map[string][]int{}}
+func newMentions(r graph.Retrieval, texts ...string) mentions {
+	m := mentions{at: map[string][]int{}, named: map[string]bool{}}
 	for _, text := range texts {
-		for _, w := range relevance.Words(text) {
+		for _, w := range relevance.Plain(text) {
 			m.at[w] = append(m.at[w], len(m.words))
 			m.words = append(m.words, w)
 		}
 		m.words = append(m.words, "") // a name doesn't reach over the end of a text
 	}
+	m.find(r)
 	return m
 }
 
-func (m mentions) has(name string) bool {
-	words := relevance.Words(name)
-	if len(words) == 0 {
-		return false
-	}
-places:
-	for _, at := range m.at[words[0]] {
-		if at+len(words) > len(m.words) {
-			break
-		}
-		for i, w := range words {
-			if m.words[at+i] != w {
-				continue places
+func (m mentions) has(n graph.Node) bool { return m.named[n.Name] }
+
+// find looks for the names of all nodes. A place inside that of a longer name doesn't count.
+func (m mentions) find(r graph.Retrieval) {
+	long := make([]int, len(m.words)) // by place: words of the longest name that starts there
+	all := map[string][]string{}      // words of each name
+	for _, result := range r.Results {
+		for _, in := range result.Instances {
+			for _, n := range in.Nodes {
+				if _, known := all[n.Name]; known {
+					continue
+				}
+				words := relevance.Plain(n.Name)
+				all[n.Name] = words
+				for _, at := range m.places(words) {
+					long[at] = max(long[at], len(words))
+				}
 			}
 		}
-		return true
 	}
-	return false
+	furthest, reach := make([]int, len(long)), 0 // by place: where a name that starts before it ends
+	for at, words := range long {
+		furthest[at] = reach
+		reach = max(reach, at+words)
+	}
+	for name, words := range all {
+		m.named[name] = slices.ContainsFunc(m.places(words), func(at int) bool {
+			return long[at] == len(words) && furthest[at] < at+len(words)
+		})
+	}
+}
+
+// places are where the words stand in a row.
+func (m mentions) places(words []string) (out []int) {
+	if len(words) == 0 {
+		return nil
+	}
+	for _, at := range m.at[words[0]] {
+		if at+len(words) <= len(m.words) && slices.Equal(m.words[at:at+len(words)], words) {
+			out = append(out, at)
+		}
+	}
+	return out
 }
 
 // topics are the nodes that the question is about: they prove nothing when a response
@@ -67,16 +97,8 @@ type Mention struct {
 // Mentions tells for each result and instance what of it stands in one of the texts. A result of
 // one instance, which shares nothing, counts all its nodes as its own.
 func Mentions(r graph.Retrieval, texts ...string) [][]Mention {
-	m, about := newMentions(texts...), topics(r)
-	known := map[string]bool{} // by name
-	named := func(n graph.Node) bool {
-		is, ok := known[n.Name]
-		if !ok {
-			is = m.has(n.Name)
-			known[n.Name] = is
-		}
-		return is && !about[n.UID]
-	}
+	m, about := newMentions(r, texts...), topics(r)
+	named := func(n graph.Node) bool { return m.has(n) && !about[n.UID] }
 	out := make([][]Mention, len(r.Results))
 	for i, result := range r.Results {
 		out[i] = make([]Mention, len(result.Instances))

@@ -18,12 +18,17 @@ import (
 
 var study = flag.String("study", "", "print what the learner of that name teaches on all question sets, or all; see docs/LEARNING.md")
 
-// variant is one way to learn.
+// variant is one way to learn, with a run of evolution after each iteration.
 type variant struct {
 	name    string
 	rule    search.Rule
 	learner func() credit.Learner
 	arm     Arm
+}
+
+// named tells whether a list of names, or "all", has the variant.
+func (v variant) named(list string) bool {
+	return list == "all" || strings.Contains(","+list+",", ","+v.name+",")
 }
 
 func bundles(change func(*credit.BundleRule)) func() credit.Learner {
@@ -46,11 +51,12 @@ var variants = []variant{
 	{"negative 0.3", search.All, bundles(func(r *credit.BundleRule) { r.Negative = .3 }), Arm{}},
 	{"between 0", search.All, bundles(func(r *credit.BundleRule) { r.Between = 0 }), Arm{}},
 	{"between 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Between = .5 }), Arm{}},
-	{"weights 0.25", search.All, bundles(func(r *credit.BundleRule) { r.Weights = .25 }), Arm{}},
-	{"weights 1", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 1 }), Arm{}},
+	{"weights 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Weights = .5 }), Arm{}},
+	{"weights 2", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 2 }), Arm{}},
+	{"small steps", search.All, bundles(func(r *credit.BundleRule) { r.Within, r.Cap = .5, 3 }), Arm{}},
 	{"scores alone", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 0 }), Arm{}},
 	{"paper", search.All, func() credit.Learner { return credit.PaperRule().NewLearner("paper") }, Arm{}},
-	{"small steps", search.All, func() credit.Learner {
+	{"paper, small steps", search.All, func() credit.Learner {
 		return credit.Rule{Eta: .5, EtaAlpha: .05, Cap: 3, Delta: .2, Negative: .3}.NewLearner("small")
 	}, Arm{}},
 }
@@ -59,7 +65,7 @@ var variants = []variant{
 var developed = []string{"pq-2h", "pql-2h", "webqsp-lite", "metaqa"}
 
 // developmentSet is one of them.
-func developmentSet(t *testing.T, name string, hash *relevance.Hash) (*Set, *small) {
+func developmentSet(t testing.TB, name string, hash *relevance.Hash) (*Set, *small) {
 	root := os.Getenv("EVORAG_DATA")
 	if root == "" {
 		t.Skip("EVORAG_DATA is not set; set it to the folder of question sets to learn on them")
@@ -85,7 +91,8 @@ func learned(t testing.TB, set *Set, g *small, kind Kind, s variant, size Sizes,
 		require.NoError(t, err)
 		o, err := newOffline(g, set.Hops, s.rule, s.learner(), hash)
 		require.NoError(t, err)
-		b, a, err := o.trial(split, s.arm, iterations, seed)
+		s.arm.Evolve = true
+		b, a, err := o.trial(split, s.arm, iterations, seed, nil)
 		require.NoError(t, err)
 		before, after = append(before, b), append(after, a)
 	}
@@ -100,7 +107,7 @@ func TestStudyOfLearners(t *testing.T) {
 	hash, err := relevance.NewHash(relevance.DefaultDim)
 	require.NoError(t, err)
 	for _, s := range variants {
-		if *study != "all" && !strings.Contains(","+*study+",", ","+s.name+",") {
+		if !s.named(*study) {
 			continue
 		}
 		fmt.Printf("\n%-14s %-12s %-13s %7s %22s %7s %22s\n", s.name, "set", "split", "MRR", "gain (95%)", "within", "gain (95%), points")

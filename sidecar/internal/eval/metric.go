@@ -60,7 +60,7 @@ func Text(response string, gold []string) (acc, em, f1 float64) {
 }
 
 func plain(text string) []string {
-	return slices.DeleteFunc(relevance.Words(text), func(w string) bool { return w == "a" || w == "an" || w == "the" })
+	return slices.DeleteFunc(relevance.Plain(text), func(w string) bool { return w == "a" || w == "an" || w == "the" })
 }
 
 // overlap is F1 over two bags of words.

@@ -3,11 +3,13 @@ package eval
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/credit"
+	"github.com/evorag/dgraph-evorag/plugin/evolve"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/rank"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
@@ -27,7 +29,6 @@ type small struct {
 	nodes      map[string]search.Node
 }
 
-func (g *small) Steps(n search.Node) []search.Step { return g.steps[n] }
 func (g *small) CompareNodes(a, b search.Node) int { return cmp.Compare(a, b) }
 func (g *small) CompareRels(a, b search.Rel) int   { return cmp.Compare(a, b) }
 func (g *small) relation(r search.Rel) graph.Relation {
@@ -85,9 +86,11 @@ type offline struct {
 	learner credit.Learner
 	hash    *relevance.Hash
 	judge   *credit.Embedding
-	raw     []float64 // by edge
-	most    []float64 // by relation: at least every raw
+	state   []graph.Contribution // by edge
+	most    []float64            // by relation: at least every raw
 	edge    map[graph.Triplet]uint32
+	rules   evolve.Rules
+	shown   map[search.Node][]search.Step // of nodes with hidden edges
 	alpha   float64
 	weights *rank.Weights
 	asked   map[string]*relevance.Question
@@ -95,8 +98,8 @@ type offline struct {
 
 func newOffline(g *small, hops int, rule search.Rule, learner credit.Learner, hash *relevance.Hash) (*offline, error) {
 	judge, err := credit.NewEmbedding()
-	o := &offline{small: g, rule: rule, margin: rank.DefaultMargin, hops: hops, learner: learner, hash: hash, judge: judge, alpha: rank.DefaultAlpha, edge: map[graph.Triplet]uint32{}, asked: map[string]*relevance.Question{}}
-	o.raw = slices.Repeat([]float64{graph.NeutralScore}, len(g.edges))
+	o := &offline{small: g, rule: rule, margin: rank.DefaultMargin, hops: hops, learner: learner, hash: hash, judge: judge, rules: evolve.DefaultRules(), alpha: rank.DefaultAlpha, edge: map[graph.Triplet]uint32{}, asked: map[string]*relevance.Question{}}
+	o.state = slices.Repeat([]graph.Contribution{graph.Neutral()}, len(g.edges))
 	o.most = slices.Repeat([]float64{graph.NeutralScore}, g.relationCount())
 	for e, t := range g.edges {
 		o.edge[t] = uint32(e)
@@ -104,7 +107,42 @@ func newOffline(g *small, hops int, rule search.Rule, learner credit.Learner, ha
 	return o, err
 }
 
-func (o *offline) Sc(edge uint32) float64     { return o.raw[edge] / graph.MaxScore }
+func (o *offline) Steps(n search.Node) []search.Step {
+	if shown, changed := o.shown[n]; changed {
+		return shown
+	}
+	return o.steps[n]
+}
+
+// evolve is a run's suppression and recovery; shortcuts are left out.
+func (o *offline) evolve(seed string) error {
+	var s evolve.Snapshot
+	for e, c := range o.state {
+		if c != graph.Neutral() {
+			s.Edges = append(s.Edges, evolve.Edge{Triplet: o.edges[e], Contribution: c})
+		}
+	}
+	s.Total = len(o.state)
+	p, err := evolve.Propose(s, o.rules, seed)
+	if err != nil {
+		return err
+	}
+	for _, c := range p.Changes {
+		o.state[o.edge[c.Triplet]] = c.After
+	}
+	o.shown = map[search.Node][]search.Step{}
+	for e, c := range o.state {
+		if c.Hidden {
+			for _, n := range []graph.UID{o.edges[e].Head, o.edges[e].Object} {
+				at := search.Node(n - 1)
+				o.shown[at] = slices.DeleteFunc(slices.Clone(o.steps[at]), func(s search.Step) bool { return o.state[s.Edge].Hidden })
+			}
+		}
+	}
+	return nil
+}
+
+func (o *offline) Sc(edge uint32) float64     { return o.state[edge].Score / graph.MaxScore }
 func (o *offline) MaxSc(r search.Rel) float64 { return o.most[r] / graph.MaxScore }
 
 func (o *offline) Scs(dst []float64, edges []uint32) {
@@ -193,10 +231,11 @@ func (o *offline) learn(e example) error {
 	}
 	for _, s := range step.Scores {
 		at := o.edge[s.Triplet]
-		o.raw[at] = max(0, min(graph.MaxScore, o.raw[at]+s.Delta))
+		e := &o.state[at]
+		e.Score, e.Updates = max(0, min(graph.MaxScore, e.Score+s.Delta)), e.Updates+1
 		for r, p := range o.predicates {
 			if p == s.Predicate {
-				o.most[2*r], o.most[2*r+1] = max(o.most[2*r], o.raw[at]), max(o.most[2*r+1], o.raw[at])
+				o.most[2*r], o.most[2*r+1] = max(o.most[2*r], e.Score), max(o.most[2*r+1], e.Score)
 			}
 		}
 	}
@@ -210,7 +249,7 @@ func (o *offline) learn(e example) error {
 }
 
 // trial runs iterations over a split and gives the held-out outcomes before and after.
-func (o *offline) trial(split *Split, arm Arm, iterations int, seed uint64) (before, after []Outcome, err error) {
+func (o *offline) trial(split *Split, arm Arm, iterations int, seed uint64, planted map[string][]planted) (before, after []Outcome, err error) {
 	evaluate := func() (out []Outcome, err error) {
 		for _, q := range split.Test {
 			r, err := o.retrieve(q)
@@ -218,7 +257,9 @@ func (o *offline) trial(split *Split, arm Arm, iterations int, seed uint64) (bef
 				return nil, err
 			}
 			reading := read(q, r)
-			out = append(out, outcome(q, reading, strings.Join(reading.Top, ", ")))
+			o := outcome(q, reading, strings.Join(reading.Top, ", "))
+			o.planted = shows(r, planted[q.ID])
+			out = append(out, o)
 		}
 		return out, nil
 	}
@@ -245,6 +286,11 @@ func (o *offline) trial(split *Split, arm Arm, iterations int, seed uint64) (bef
 				if err := o.learn(e); err != nil {
 					return nil, nil, err
 				}
+			}
+		}
+		if arm.Evolve {
+			if err := o.evolve(fmt.Sprint(seed, " ", i)); err != nil {
+				return nil, nil, err
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func read(q Question, found *graph.Retrieval) Reading {
 		if names[folded(a)] {
 			out.Recall += 1 / float64(len(q.Answers))
 		}
-		end := where.find(relevance.Words(a))
+		end := where.find(relevance.Plain(a))
 		if end == 0 || !names[folded(a)] { // words of two neighbours may look like a name
 			continue
 		}
@@ -83,7 +83,7 @@ func endsOf(r graph.Result) []string {
 }
 
 // folded is a name for comparison: case, accents and punctuation don't matter.
-func folded(name string) string { return strings.Join(relevance.Words(name), " ") }
+func folded(name string) string { return strings.Join(relevance.Plain(name), " ") }
 
 // tokens that so many bytes are counted as.
 func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
@@ -110,7 +110,7 @@ func segments(context string) placed {
 	var p placed
 	at := 0
 	add := func(from, to int) {
-		words := relevance.Words(text[from:to])
+		words := relevance.Plain(text[from:to])
 		for i, w := range words {
 			end := 0
 			if i == len(words)-1 {
