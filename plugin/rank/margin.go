@@ -13,8 +13,9 @@ const DefaultMargin = 0.2
 const taughtShare = 0.25
 
 // Margin is how far, in z, a path may lie behind the best of its start node before it is left
-// out. At least a quarter of that must be what feedback has taught, so nothing is left out before
-// any feedback, however little relevant it is. 0 leaves nothing out.
+// out. At least a quarter of that must be what feedback has taught about their edges and relations,
+// so nothing is left out before any feedback, however little relevant it is, nor for its length
+// alone. 0 leaves nothing out.
 type Margin float64
 
 // Within parts results into those that are kept and those that lie too far behind the best one of
@@ -48,13 +49,13 @@ func (m Margin) Within(alpha float64, results []graph.Result) (kept, beyond []gr
 	return kept, beyond
 }
 
-// taught is what feedback has added to a result's z: all but what z would be with every Sc
-// neutral and no term that looks at the question.
+// taught is what feedback has added to a result's z by its edges and relations: all but the hop
+// count's part, and what z would be with every Sc neutral.
 func taught(alpha float64, r graph.Result) float64 {
 	var neutral float64
 	path := r.Instances[0].Triplets // a result has an instance, and that a hop
 	for _, t := range path {
 		neutral += math.Log(P(alpha, t.Sr, NeutralSc))
 	}
-	return r.Z - neutral/float64(len(path))
+	return r.Z - r.Bias - neutral/float64(len(path))
 }

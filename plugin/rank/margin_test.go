@@ -27,7 +27,7 @@ func TestWhatFeedbackPutFarBehindIsLeftOut(t *testing.T) {
 	}{
 		"far behind, and taught so by the question's relation": {rank.DefaultMargin, one(1, .6, .5, 0, 0), 1},
 		"far behind, and taught so by its own score":           {rank.DefaultMargin, one(1, .7, .2, .3, 0), 1},
-		"far behind, and taught so by its hop count":           {rank.DefaultMargin, one(1, .7, .5, .3, -.25), 1},
+		"far behind, by its hop count alone":                   {rank.DefaultMargin, one(1, .7, .5, .3, -.25), 0},
 		"far behind, by its relevance alone":                   {rank.DefaultMargin, one(1, .1, .5, .3, 0), 0},
 		"taught so, but hardly behind":                         {rank.DefaultMargin, one(1, 1, .5, .1, 0), 0},
 		"of another start node":                                {rank.DefaultMargin, one(2, .6, .5, 0, 0), 0},
