@@ -105,7 +105,7 @@ func TestARatingIsAValueAroundThree(t *testing.T) {
 
 func TestANameIsFoundInAResponse(t *testing.T) {
 	r := graph.Retrieval{Entities: []graph.Entity{{Node: graph.Node{UID: 1, Name: "Start"}}}}
-	names := []string{"Hungary", "Kingdom of Hungary", "EightBreeders", "L'Ágora", "?"}
+	names := []string{"Hungary", "Kingdom of Hungary", "EightBreeders", "L'Ágora", "?", "Titanic (1997 film)", "The Walt Disney Company", "東京"}
 	for i, name := range names {
 		r.Results = append(r.Results, graph.Result{Start: graph.Node{UID: 1, Name: "Start"}, Instances: []graph.Instance{{
 			Nodes:    []graph.Node{{UID: 1, Name: "Start"}, {UID: graph.UID(i + 2), Name: name}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/evorag/dgraph-evorag/plugin/entity"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 )
@@ -78,7 +79,7 @@ type Gold struct{}
 func (Gold) Evaluate(_ context.Context, a Answer, r graph.Retrieval) ([]Evaluation, error) {
 	gold := map[string]bool{}
 	for _, g := range a.Gold {
-		if f := folded(g); f != "" {
+		if f := entity.Normalize(g); f != "" {
 			gold[f] = true
 		}
 	}
@@ -90,7 +91,7 @@ func (Gold) Evaluate(_ context.Context, a Answer, r graph.Retrieval) ([]Evaluati
 		ends := map[string]bool{}
 		for _, in := range result.Instances {
 			if n := len(in.Nodes); n > 0 {
-				ends[folded(in.Nodes[n-1].Name)] = true
+				ends[entity.Normalize(in.Nodes[n-1].Name)] = true
 			}
 		}
 		both := 0
@@ -104,5 +105,3 @@ func (Gold) Evaluate(_ context.Context, a Answer, r graph.Retrieval) ([]Evaluati
 	}
 	return out, nil
 }
-
-func folded(name string) string { return strings.Join(relevance.Plain(name), " ") }

@@ -2,14 +2,15 @@ package credit
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/evorag/dgraph-evorag/plugin/entity"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
-	"github.com/evorag/dgraph-evorag/plugin/relevance"
 )
 
-// mentions finds a retrieval's names in texts. Both are folded to words, so case, accents and
-// punctuation don't matter; a name is there when its words stand in a row. The longest name wins:
-// who names "Kingdom of Hungary" has not named "Hungary".
+// mentions finds a retrieval's names in texts, as package entity finds names in a question: case,
+// accents and punctuation don't matter, nor an article before a name or a qualifier behind it. The
+// longest name wins: who names "Kingdom of Hungary" has not named "Hungary".
 type mentions struct {
 	words []string
 	at    map[string][]int // places of a word
@@ -19,7 +20,7 @@ type mentions struct {
 func newMentions(r graph.Retrieval, texts ...string) mentions {
 	m := mentions{at: map[string][]int{}, named: map[string]bool{}}
 	for _, text := range texts {
-		for _, w := range relevance.Plain(text) {
+		for _, w := range strings.Fields(entity.Normalize(text)) {
 			m.at[w] = append(m.at[w], len(m.words))
 			m.words = append(m.words, w)
 		}
@@ -34,17 +35,20 @@ func (m mentions) has(n graph.Node) bool { return m.named[n.Name] }
 // find looks for the names of all nodes. A place inside that of a longer name doesn't count.
 func (m mentions) find(r graph.Retrieval) {
 	long := make([]int, len(m.words)) // by place: words of the longest name that starts there
-	all := map[string][]string{}      // words of each name
+	all := map[string][][]string{}    // words of each name's forms
 	for _, result := range r.Results {
 		for _, in := range result.Instances {
 			for _, n := range in.Nodes {
 				if _, known := all[n.Name]; known {
 					continue
 				}
-				words := relevance.Plain(n.Name)
-				all[n.Name] = words
-				for _, at := range m.places(words) {
-					long[at] = max(long[at], len(words))
+				all[n.Name] = [][]string{}
+				for _, form := range entity.Names(n.Name) {
+					words := strings.Fields(form)
+					all[n.Name] = append(all[n.Name], words)
+					for _, at := range m.places(words) {
+						long[at] = max(long[at], len(words))
+					}
 				}
 			}
 		}
@@ -54,9 +58,11 @@ func (m mentions) find(r graph.Retrieval) {
 		furthest[at] = reach
 		reach = max(reach, at+words)
 	}
-	for name, words := range all {
-		m.named[name] = slices.ContainsFunc(m.places(words), func(at int) bool {
-			return long[at] == len(words) && furthest[at] < at+len(words)
+	for name, forms := range all {
+		m.named[name] = slices.ContainsFunc(forms, func(words []string) bool {
+			return slices.ContainsFunc(m.places(words), func(at int) bool {
+				return long[at] == len(words) && furthest[at] < at+len(words)
+			})
 		})
 	}
 }

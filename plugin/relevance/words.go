@@ -14,10 +14,6 @@ func Words(text string) []string {
 	return split(text, !strings.ContainsFunc(text, unicode.IsSpace))
 }
 
-// Plain splits a text into its words as Words does, but takes no identifier apart: a name is the
-// same words alone and within a text, `YouTube` and `it was YouTube`.
-func Plain(text string) []string { return split(text, false) }
-
 func split(text string, camelCase bool) []string {
 	var words []string
 	var word []rune

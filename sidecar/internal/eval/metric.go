@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/plugin/entity"
 )
 
 // F1 between the names that a response gives and the reference answers, in [0,1].
@@ -60,7 +60,7 @@ func Text(response string, gold []string) (acc, em, f1 float64) {
 }
 
 func plain(text string) []string {
-	return slices.DeleteFunc(relevance.Plain(text), func(w string) bool { return w == "a" || w == "an" || w == "the" })
+	return slices.DeleteFunc(strings.Fields(entity.Normalize(text)), func(w string) bool { return w == "a" || w == "an" || w == "the" })
 }
 
 // overlap is F1 over two bags of words.

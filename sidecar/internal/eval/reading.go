@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evorag/dgraph-evorag/plugin/entity"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
-	"github.com/evorag/dgraph-evorag/plugin/relevance"
 )
 
 // Budget is how many tokens of a retrieval's context a reader takes.
@@ -59,7 +59,7 @@ func read(q Question, found *graph.Retrieval) Reading {
 		if names[folded(a)] {
 			out.Recall += 1 / float64(len(q.Answers))
 		}
-		end := where.find(relevance.Plain(a))
+		end := where.find(strings.Fields(entity.Normalize(a)))
 		if end == 0 || !names[folded(a)] { // words of two neighbours may look like a name
 			continue
 		}
@@ -83,7 +83,7 @@ func endsOf(r graph.Result) []string {
 }
 
 // folded is a name for comparison: case, accents and punctuation don't matter.
-func folded(name string) string { return strings.Join(relevance.Plain(name), " ") }
+func folded(name string) string { return entity.Normalize(name) }
 
 // tokens that so many bytes are counted as.
 func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
@@ -110,7 +110,7 @@ func segments(context string) placed {
 	var p placed
 	at := 0
 	add := func(from, to int) {
-		words := relevance.Plain(text[from:to])
+		words := strings.Fields(entity.Normalize(text[from:to]))
 		for i, w := range words {
 			end := 0
 			if i == len(words)-1 {
