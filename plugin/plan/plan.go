@@ -118,16 +118,14 @@ func (p *Plan) edits(starts map[string][]graph.UID) []dql.Edit {
 
 // UIDFunc spells the root function uid(0x1,0x2); without uids it matches nothing.
 func UIDFunc(uids []graph.UID) string {
-	var b strings.Builder
-	b.WriteString("uid(")
+	text := append(make([]byte, 0, 12*len(uids)+6), "uid("...)
 	for i, u := range uids {
 		if i > 0 {
-			b.WriteByte(',')
+			text = append(text, ',')
 		}
-		b.WriteString(u.String())
+		text = strconv.AppendUint(append(text, "0x"...), uint64(u), 16)
 	}
-	b.WriteByte(')')
-	return b.String()
+	return string(append(text, ')'))
 }
 
 // ReRead is the query that shows a Search block's kept nodes: the block's value fields,

@@ -14,21 +14,34 @@ import (
 //
 //	[1] Alien -[directed by]-> Ridley Scott
 //	[2] Alien -[directed by]-> ? <-[directed by]- ?: Ridley Scott: Gladiator, Blade Runner; and 3 more
-func Context(results []graph.Result) string {
+func Context(results []graph.Result) string { return Numbered(results, Draw(results)) }
+
+// Numbered is Context of results that have been drawn.
+func Numbered(results []graph.Result, drawn []string) string {
 	var b strings.Builder
-	for _, r := range results {
-		if len(r.Instances) == 0 {
-			continue
+	for i, r := range results {
+		if drawn[i] != "" {
+			fmt.Fprintf(&b, "[%d] %s\n", r.N, drawn[i])
 		}
-		fmt.Fprintf(&b, "[%d] ", r.N)
-		if len(r.Instances) == 1 && r.Total <= 1 {
-			b.WriteString(Line(r.Instances[0]))
-		} else {
-			bundle(&b, r)
-		}
-		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// Draw is the lines of Context without their numbers; empty for a result without paths.
+func Draw(results []graph.Result) []string {
+	drawn := make([]string, len(results))
+	for i, r := range results {
+		switch {
+		case len(r.Instances) == 0:
+		case len(r.Instances) == 1 && r.Total <= 1:
+			drawn[i] = Line(r.Instances[0])
+		default:
+			var b strings.Builder
+			bundle(&b, r)
+			drawn[i] = b.String()
+		}
+	}
+	return drawn
 }
 
 // Line draws one path: "Eva -[knows]-> Bob <-[likes]- Ann".

@@ -6,7 +6,6 @@ import "slices"
 // tells that the budget ended the walk, n being what it had seen.
 func (s *search) count(metapath []Rel) (n int, atLeast bool) {
 	c := counter{search: s, metapath: metapath, left: s.budget.Count}
-	c.local, _ = s.scorer.(LocalScorer)
 	c.nodes[0] = s.q.Start
 	c.from(0)
 	return c.n, c.left < 0
@@ -15,7 +14,6 @@ func (s *search) count(metapath []Rel) (n int, atLeast bool) {
 type counter struct {
 	*search
 	metapath []Rel
-	local    LocalScorer       // nil: the scorer is none
 	nodes    [MaxHops + 1]Node // of the path walked at the moment
 	n, left  int
 }
@@ -23,7 +21,13 @@ type counter struct {
 // from counts below the node at the given depth.
 func (c *counter) from(depth int) {
 	path := c.nodes[:depth+1]
-	for _, step := range ofRelation(c.adj.Steps(path[depth]), c.metapath[depth]) {
+	steps := ofRelation(c.adj.Steps(path[depth]), c.metapath[depth])
+	goesOn := depth+1 < len(c.metapath)
+	var h *hub
+	if goesOn && c.q.Hubs.takes(steps) {
+		h = c.q.Hubs.get(path[depth], steps, c.adj, c.scorer)
+	}
+	for i, step := range steps {
 		if slices.Contains(path, step.To) {
 			continue
 		}
@@ -32,13 +36,18 @@ func (c *counter) from(depth int) {
 		}
 		c.nodes[depth+1] = step.To
 		switch {
-		case depth+1 < len(c.metapath) && c.local != nil && c.local.Relations(step.To)&BucketOf(c.metapath[depth+1]) == 0: // it ends there
-		case depth+1 < len(c.metapath):
+		case goesOn && (h != nil && !h.leads(i, c.metapath[depth+1]) || h == nil && !c.leads(step.To, c.metapath[depth+1])): // it ends there
+		case goesOn:
 			c.from(depth + 1)
 		case c.complete(depth + 1):
 			c.n++
 		}
 	}
+}
+
+// leads tells whether a path may go on from a node under a relation.
+func (c *counter) leads(n Node, r Rel) bool {
+	return c.local == nil || c.local.Relations(n)&BucketOf(r) != 0
 }
 
 // complete applies the rule to the path of the given number of hops.

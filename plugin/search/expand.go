@@ -39,6 +39,8 @@ type search struct {
 	ahead [MaxHops + 1]float64 // by hop count: the sum of the greatest ln P that each of the hops can have
 	nodes NodeScorer           // nil: the scorer is none
 	group GroupScorer          // likewise
+	rest  RestScorer           // likewise
+	local LocalScorer          // likewise
 	hops  span
 	only  []Rel // the one metapath to follow; nil: any
 
@@ -78,6 +80,8 @@ func borrow(ctx context.Context, adj Adjacency, scorer Scorer, q Query) *search 
 	s.budget.Count = orDefault(s.budget.Count, DefaultCount)
 	s.nodes, _ = scorer.(NodeScorer)
 	s.group, _ = scorer.(GroupScorer)
+	s.rest, _ = scorer.(RestScorer)
+	s.local, _ = scorer.(LocalScorer)
 	return s
 }
 
@@ -163,7 +167,7 @@ func (s *search) expand(id int32) {
 		if !s.allowed(rel) {
 			continue
 		}
-		if s.scorer.Bound(from, rel) < least {
+		if s.bound(from, group[0]) < least {
 			s.work.Skipped++
 			continue
 		}
@@ -176,23 +180,48 @@ func (s *search) expand(id int32) {
 	}
 }
 
-// score takes in one group of steps of one relation; false when a budget ended it.
+// bound is at least the P of a step, and of those behind it under its relation.
+func (s *search) bound(from Node, st Step) float64 {
+	if s.rest == nil {
+		return s.scorer.Bound(from, st.Rel)
+	}
+	return s.rest.BoundRest(from, st)
+}
+
+// perPart is how many steps of a group are scored at first, before it is asked whether one of the
+// others can matter; then as many again, and so on.
+const perPart = 16
+
+// score takes in one group of steps of one relation, as far as they can matter; false when a
+// budget ended it.
 func (s *search) score(id int32, group []Step) bool {
 	if s.q.Hubs.takes(group) {
 		return s.scoreHub(id, group)
 	}
 	t := s.take(id, group[0].Rel)
-	p, sc := s.scores(t.p.step.To, group)
-	for i, step := range group {
-		if s.visited(id, step.To) {
-			continue
+	from := t.p.step.To
+	for n, done := perPart, 0; len(group) > 0; n = done {
+		part := group
+		if s.rest != nil && n < len(group) {
+			part = group[:n]
 		}
-		if s.work.Edges >= s.limit.Edges || (s.work.Edges&1023 == 1023 && s.ctx.Err() != nil) {
-			return !s.spent()
+		if done > 0 && s.bound(from, part[0]) < t.least {
+			return true
 		}
-		s.work.Edges++
-		if p[i] >= t.least {
-			t.step(step, p[i], sc[i])
+		done += len(part)
+		group = group[len(part):]
+		p, sc := s.scores(from, part)
+		for i, step := range part {
+			if s.visited(id, step.To) {
+				continue
+			}
+			if s.work.Edges >= s.limit.Edges || (s.work.Edges&1023 == 1023 && s.ctx.Err() != nil) {
+				return !s.spent()
+			}
+			s.work.Edges++
+			if p[i] >= t.least {
+				t.step(step, p[i], sc[i])
+			}
 		}
 	}
 	return true

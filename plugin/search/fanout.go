@@ -33,7 +33,7 @@ func (f *fanout) Steps(at Node) []Step {
 	return steps
 }
 
-// top is the n best steps of a group.
+// top is the n best steps of a group, in the order in which they stand there.
 func (f *fanout) top(at Node, group []Step) []Step {
 	if len(group) <= f.n {
 		return group
@@ -51,9 +51,9 @@ func (f *fanout) top(at Node, group []Step) []Step {
 		return cmp.Or(cmp.Compare(b.p, a.p), cmp.Compare(b.sc, a.sc),
 			f.CompareNodes(a.step.To, b.step.To), cmp.Compare(a.step.Edge, b.step.Edge))
 	})
-	best := make([]Step, f.n)
-	for i := range best {
-		best[i] = all[i].step
+	best := make(map[Step]bool, f.n)
+	for _, s := range all[:f.n] {
+		best[s.step] = true
 	}
-	return best
+	return slices.DeleteFunc(slices.Clone(group), func(s Step) bool { return !best[s] })
 }

@@ -28,17 +28,21 @@ type hubKey struct {
 	rel  Rel
 }
 
-// hub is the steps of one relation from a node. They are dealt out into buckets by P at first;
-// a bucket is sorted when the first of its steps is asked for.
+// hub is the steps of one relation from a node. Of a Scorer that bounds the rest only so many are
+// scored as are needed to know the best. They are dealt out into buckets by P at first; a bucket
+// is sorted when the first of its steps is asked for.
 type hub struct {
 	from   Node
 	steps  []Step
+	first  int // so many steps are scored at first, then as many again, and so on
 	adj    Adjacency
 	scorer Scorer
 
 	mu sync.Mutex
 	hubRoom
+	scored int          // steps
 	sorted int          // buckets
+	most   float64      // at least every P of what is not in a bucket; -Inf: all are
 	ready  atomic.Int64 // steps that are in order
 
 	met   sync.Once
@@ -47,14 +51,22 @@ type hub struct {
 
 // hubRoom is the memory that a hub needs. It is used again.
 type hubRoom struct {
-	p, sc   []float64 // by number of step
-	order   []uint32  // numbers of steps, those of the buckets before ready in the order of compare
+	p, sc   []float64 // by number of step, as many as are scored
+	open    []uint32  // of those the ones that are not in a bucket
+	settled []uint32  // those on their way there
+	order   []uint32  // numbers of steps, those before ready in the order of compare
 	next    []uint32  // by bucket, for deal
 	buckets []uint32  // where each begins in order, and the end
 	meets   []Buckets // by number of step: the relations of the node that it leads to
 }
 
 var hubRooms = sync.Pool{New: func() any { return new(hubRoom) }}
+
+// empty makes room for n steps.
+func (r *hubRoom) empty(n int) {
+	r.p, r.sc, r.order = slices.Grow(r.p[:0], n)[:n], slices.Grow(r.sc[:0], n)[:n], slices.Grow(r.order[:0], n)[:n]
+	r.open, r.buckets = r.open[:0], append(r.buckets[:0], 0)
+}
 
 // Release gives the memory back for other questions. No search may use the Hubs after it.
 func (h *Hubs) Release() {
@@ -84,8 +96,10 @@ func (h *hub) compare(a, b ranked) int {
 
 // takes tells whether a group is a hub's.
 func (h *Hubs) takes(group []Step) bool {
-	return h != nil && len(group) >= orDefault(h.Least, defaultHub)
+	return h != nil && len(group) >= h.least()
 }
+
+func (h *Hubs) least() int { return orDefault(h.Least, defaultHub) }
 
 func (h *Hubs) get(from Node, group []Step, adj Adjacency, scorer Scorer) *hub {
 	key := hubKey{from, group[0].Rel}
@@ -96,52 +110,102 @@ func (h *Hubs) get(from Node, group []Step, adj Adjacency, scorer Scorer) *hub {
 	}
 	found := h.of[key]
 	if found == nil {
-		found = &hub{from: from, steps: group, adj: adj, scorer: scorer, hubRoom: *hubRooms.Get().(*hubRoom)}
+		found = &hub{from: from, steps: group, first: h.least(), adj: adj, scorer: scorer, hubRoom: *hubRooms.Get().(*hubRoom), most: math.Inf(1)}
+		found.empty(len(group))
 		h.of[key] = found
 	}
 	return found
 }
 
-// at is the n-th step in the order of compare, and false after the last.
-func (h *hub) at(n int) (ranked, bool) {
-	if n >= len(h.steps) {
+// at is the n-th step in the order of compare; false after the last, and where none that is left
+// has a P of at least least.
+func (h *hub) at(n int, least float64) (ranked, bool) {
+	if int64(n) >= h.ready.Load() && !h.sort(n, least) {
 		return ranked{}, false
 	}
-	if int64(n) >= h.ready.Load() {
-		h.sort(n)
+	r := h.ranked(h.order[n])
+	return r, r.p >= least
+}
+
+// bucket gives the numbers of the steps in the first bucket from the n-th on that has any, in the room
+// of dst, and which comes next; false where there is none with a P of at least least.
+func (h *hub) bucket(n int, least float64, dst []uint32) (steps []uint32, next int, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for dst = dst[:0]; len(dst) == 0; n++ {
+		for n == len(h.buckets)-1 {
+			if !h.more(least) {
+				return dst, n, false
+			}
+		}
+		dst = append(dst, h.order[h.buckets[n]:h.buckets[n+1]]...)
 	}
-	return h.ranked(h.order[n]), true
+	return dst, n, true
 }
 
 func (h *hub) ranked(i uint32) ranked { return ranked{h.steps[i], h.p[i], h.sc[i]} }
 
-// sort puts more than n steps in order.
-func (h *hub) sort(n int) {
+// sort puts more than n steps in order; false where there are not so many with a P of at least least.
+func (h *hub) sort(n int, least float64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.sorted == 0 {
-		h.score()
-		h.deal()
-	}
 	for h.ready.Load() <= int64(n) {
+		if h.sorted == len(h.buckets)-1 {
+			if !h.more(least) {
+				return false
+			}
+			continue
+		}
 		bucket := h.order[h.buckets[h.sorted]:h.buckets[h.sorted+1]]
 		slices.SortFunc(bucket, func(a, b uint32) int { return h.compare(h.ranked(a), h.ranked(b)) })
 		h.sorted++
 		h.ready.Store(int64(h.buckets[h.sorted]))
 	}
+	return true
 }
 
-// perPart is how many steps of a hub are scored by one goroutine at least.
-const perPart = 8192
+// more scores further steps and puts those into buckets that none of the others can come before. It is
+// false where none that is left has a P of at least least.
+func (h *hub) more(least float64) bool {
+	if h.most < least || h.scored == len(h.steps) {
+		return false
+	}
+	from, to, bound := h.scored, len(h.steps), math.Inf(-1)
+	if rest, ok := h.scorer.(RestScorer); ok && max(h.first, 2*from) < to {
+		next := max(h.first, 2*from)
+		if b := rest.BoundRest(h.from, h.steps[next]); b > rest.BoundRest(h.from, h.steps[to-1]) { // else it says nothing
+			to, bound = next, b
+		}
+	}
+	h.score(from, to)
+	for i := from; i < to; i++ {
+		h.open = append(h.open, uint32(i))
+	}
+	h.scored, h.most = to, bound
+	settled, open := h.settled[:0], h.open[:0]
+	for _, i := range h.open {
+		if h.p[i] > bound {
+			settled = append(settled, i)
+		} else {
+			open = append(open, i)
+		}
+	}
+	h.settled, h.open = settled, open
+	if len(settled) > 0 {
+		h.deal(settled)
+	}
+	return true
+}
 
-// score fills p and sc, on several processors where that is worth it: as a rule the question's
-// other searches wait for it.
-func (h *hub) score() {
-	n := len(h.steps)
-	h.p, h.sc = slices.Grow(h.p[:0], n)[:n], slices.Grow(h.sc[:0], n)[:n]
+// perGoroutine is how many steps of a hub are scored by one goroutine at least.
+const perGoroutine = 8192
+
+// score fills p and sc of the steps in a range, on several processors where that is worth it: as a
+// rule the question's other searches wait for it.
+func (h *hub) score(from, to int) {
 	group, _ := h.scorer.(GroupScorer)
-	parts := max(1, min(runtime.GOMAXPROCS(0), n/perPart))
-	each := (n + parts - 1) / parts
+	parts := max(1, min(runtime.GOMAXPROCS(0), (to-from)/perGoroutine))
+	each := (to - from + parts - 1) / parts
 	part := func(from, to int) {
 		var c Columns
 		for ; from < to; from += perColumns {
@@ -151,19 +215,19 @@ func (h *hub) score() {
 		}
 	}
 	var others sync.WaitGroup
-	for from := each; from < n; from += each {
-		others.Go(func() { part(from, min(from+each, n)) })
+	for begin := from + each; begin < to; begin += each {
+		others.Go(func() { part(begin, min(begin+each, to)) })
 	}
-	part(0, min(each, n))
+	part(from, min(from+each, to))
 	others.Wait()
 }
 
 // perColumns is how many steps of a hub are scored at once.
 const perColumns = 1024
 
-// leads tells whether a path may go on under a relation after the n-th step, which at has given.
-// Asked for every bundle that is filled through the hub, it keeps what the nodes say in one place.
-func (h *hub) leads(n int, r Rel) bool {
+// leads tells whether a path may go on under a relation after a step, by its number. Asked for every
+// bundle that is filled or counted through the hub, it keeps what the nodes say in one place.
+func (h *hub) leads(step int, r Rel) bool {
 	h.met.Do(func() {
 		var local LocalScorer
 		if local, h.local = h.scorer.(LocalScorer); !h.local {
@@ -174,41 +238,37 @@ func (h *hub) leads(n int, r Rel) bool {
 			h.meets[i] = local.Relations(s.To)
 		}
 	})
-	return !h.local || h.meets[h.order[n]]&BucketOf(r) != 0
+	return !h.local || h.meets[step]&BucketOf(r) != 0
 }
 
 // perBucket is how many steps a bucket holds on average.
 const perBucket = 32
 
-// deal fills the buckets, the one with the greatest P first.
-func (h *hub) deal() {
-	most, least := h.p[0], h.p[0]
-	for _, p := range h.p {
-		if p > most {
-			most = p
-		}
-		if p < least {
-			least = p
-		}
+// deal puts steps into further buckets, those with the greatest P first.
+func (h *hub) deal(steps []uint32) {
+	most, least := h.p[steps[0]], h.p[steps[0]]
+	for _, i := range steps {
+		most, least = max(most, h.p[i]), min(least, h.p[i])
 	}
-	n := len(h.p)/perBucket + 1
+	n := len(steps)/perBucket + 1
 	scale := 0.0 // all are in the first
 	if most > least {
 		scale = float64(n-1) / (most - least)
 	}
-	h.buckets = slices.Grow(h.buckets[:0], n+1)[:n+1]
-	clear(h.buckets)
-	for _, p := range h.p {
-		h.buckets[int((most-p)*scale)+1]++
+	h.next = slices.Grow(h.next[:0], n)[:n]
+	clear(h.next)
+	for _, i := range steps {
+		h.next[int((most-h.p[i])*scale)]++
 	}
-	for i := range n {
-		h.buckets[i+1] += h.buckets[i]
+	at := h.buckets[len(h.buckets)-1]
+	for b, size := range h.next {
+		h.next[b] = at
+		at += size
+		h.buckets = append(h.buckets, at)
 	}
-	h.next = append(h.next[:0], h.buckets...)
-	h.order = slices.Grow(h.order[:0], len(h.p))[:len(h.p)]
-	for i, p := range h.p {
-		b := int((most - p) * scale)
-		h.order[h.next[b]] = uint32(i)
+	for _, i := range steps {
+		b := int((most - h.p[i]) * scale)
+		h.order[h.next[b]] = i
 		h.next[b]++
 	}
 }
@@ -230,8 +290,8 @@ func (s *search) scoreHub(id int32, group []Step) bool {
 	}
 	offered, lastP, lastZ := 0, 0.0, math.Inf(-1)
 	for n := 0; ; n++ {
-		next, ok := h.at(n)
-		if !ok || next.p < t.least || offered >= places && next.p == lastP {
+		next, ok := h.at(n, t.least)
+		if !ok || offered >= places && next.p == lastP {
 			return true
 		}
 		if s.visited(id, next.step.To) {
@@ -256,38 +316,39 @@ func (s *search) scoreHub(id int32, group []Step) bool {
 
 // stream is what is left of a hub's steps before the last hop.
 type stream struct {
-	id   int32 // the prefix that ends at the hub
-	hub  *hub
-	next int
+	id     int32 // the prefix that ends at the hub
+	hub    *hub
+	bucket int      // the next
+	steps  []uint32 // of it
 }
 
-// perResume is how many steps of a stream are taken in at once.
-const perResume = 64
-
-// resume takes in the next steps of a stream, whose rest waits in the frontier for its turn;
-// false when a budget ended it.
+// resume takes in the next bucket of a stream, in any order, as prefixes have none. The rest waits in
+// the frontier for its turn. It is false when a budget ended it.
 func (s *search) resume(number int32) bool {
 	st := &s.streams[number]
-	t := s.take(st.id, st.hub.steps[0].Rel)
-	for last := st.next + perResume; ; st.next++ {
-		next, ok := st.hub.at(st.next)
-		if !ok || next.p < t.least {
-			return true
-		}
-		if st.next == last {
-			bound := s.ceiling(t.p.sum+math.Log(next.p), t.hops)
-			s.frontier.push(promise{bound: bound, prefix: number, stream: true})
-			return true
-		}
-		if s.only != nil && !st.hub.leads(st.next, s.only[t.hops]) || s.visited(st.id, next.step.To) {
+	h := st.hub
+	t := s.take(st.id, h.steps[0].Rel)
+	var more bool
+	if st.steps, st.bucket, more = h.bucket(st.bucket, t.least, st.steps); !more {
+		return true
+	}
+	least := 1.0
+	for _, n := range st.steps {
+		step, p := h.steps[n], h.p[n]
+		least = min(least, p)
+		if p < t.least || s.only != nil && !h.leads(int(n), s.only[t.hops]) || s.visited(st.id, step.To) {
 			continue
 		}
 		if s.work.Edges >= s.limit.Edges || (s.work.Edges&1023 == 1023 && s.ctx.Err() != nil) {
 			return !s.spent()
 		}
 		s.work.Edges++
-		t.step(next.step, next.p, next.sc)
+		t.step(step, p, h.sc[n])
 	}
+	if least >= t.least { // of which what comes has no more
+		s.frontier.push(promise{bound: s.ceiling(t.p.sum+math.Log(least), t.hops), prefix: number, stream: true})
+	}
+	return true
 }
 
 // taking is the taking in of the steps of one relation from the end of a prefix.
@@ -329,7 +390,11 @@ func (t *taking) step(step Step, p, sc float64) (z float64, ok bool) {
 	if bound+slack >= t.floor {
 		switch {
 		case s.only != nil:
-			bound = s.ceiling(sum+math.Log(s.scorer.Bound(step.To, s.only[t.hops])), t.hops+1)
+			next := ofRelation(s.adj.Steps(step.To), s.only[t.hops])
+			if len(next) == 0 {
+				return z, ok
+			}
+			bound = s.ceiling(sum+math.Log(s.bound(step.To, next[0])), t.hops+1)
 		case s.nodes != nil:
 			bound = s.ceiling(sum+math.Log(s.nodes.BoundFrom(step.To)), t.hops+1)
 		}

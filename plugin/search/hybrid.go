@@ -35,6 +35,10 @@ type Local interface {
 	At(n Node) (relations Buckets, maxSc float64)
 }
 
+// Falling is a Contribution to a graph that lists the steps of a relation from a node by falling
+// Sc: with it less is looked at.
+type Falling interface{ FallingSc() }
+
 // Buckets is a small set of relations: what it holds may be there, what it doesn't is not.
 type Buckets uint64
 
@@ -51,6 +55,7 @@ type Hybrid struct {
 	maxSc        float64 // the greatest Sc with its question's term
 	lift         float64 // the greatest of the question's terms, at least 0
 	local        Local   // nil: the Contribution is none
+	falling      bool    // the Contribution is Falling
 	byPull       []pull
 }
 
@@ -77,6 +82,7 @@ func NewHybrid(alpha float64, relevance Relevance, contribution Contribution, re
 	}
 	h.max = rank.P(alpha, relevance.Max(), h.maxSc)
 	h.local, _ = contribution.(Local)
+	_, h.falling = contribution.(Falling)
 	h.byPull = slices.SortedFunc(maps.Values(best), func(a, b pull) int { return cmp.Compare(b.of, a.of) })
 	return h
 }
@@ -108,6 +114,14 @@ func (h *Hybrid) Bound(from Node, r Rel) float64 {
 		sc = min(sc, most)
 	}
 	return rank.P(h.Alpha, h.Relevance.Bound(uint32(from), uint32(r)), h.shifted(sc, r))
+}
+
+// BoundRest is at least the P of the step, and of every one behind it under its relation.
+func (h *Hybrid) BoundRest(from Node, s Step) float64 {
+	if !h.falling {
+		return h.Bound(from, s.Rel)
+	}
+	return rank.P(h.Alpha, h.Relevance.Bound(uint32(from), uint32(s.Rel)), h.shifted(h.Contribution.Sc(s.Edge), s.Rel))
 }
 
 // Relations holds the relations that can be walked from a node; all, where that isn't known.

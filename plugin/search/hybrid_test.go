@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -51,6 +52,34 @@ func (l local) At(n search.Node) (search.Buckets, float64) {
 		}
 	}
 	return l.at[n], most
+}
+
+// falling is a table whose edges are listed by falling Sc.
+type falling struct{ table }
+
+func (falling) FallingSc() {}
+
+func TestHybridBoundsTheRestOfARelation(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.SliceOfN(rapid.Float64Range(0, 1), 8, 8)
+		known := table{sr: unit.Draw(t, "Sr"), sc: unit.Draw(t, "Sc")}
+		slices.SortFunc(known.sc[:2], func(a, b float64) int { return cmp.Compare(b, a) })
+		question := rapid.SliceOfN(rapid.Float64Range(-1, 1), 0, 1).Draw(t, "question")
+		for _, c := range []search.Contribution{known, falling{known}} {
+			h := search.NewHybrid(rapid.Float64Range(0, 1).Draw(t, "alpha"), known, c, 4, question)
+			for first := range uint32(2) {
+				bound := h.BoundRest(0, search.Step{Edge: first})
+				if bound > h.Bound(0, 0) {
+					t.Fatalf("bound of the rest %v, of all %v", bound, h.Bound(0, 0))
+				}
+				for edge := first; edge < 2; edge++ {
+					if p, _ := h.Score(0, search.Step{Edge: edge}); p > bound {
+						t.Fatalf("P of %d %v, bound from %d on %v", edge, p, first, bound)
+					}
+				}
+			}
+		}
+	})
 }
 
 func TestHybridIsEquationTwo(t *testing.T) {

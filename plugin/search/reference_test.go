@@ -90,6 +90,29 @@ func (w *world) BoundOf(r search.Rel) float64 {
 	return best
 }
 
+// BoundRest goes by the order in which the steps stand.
+func (w *world) BoundRest(n search.Node, s search.Step) float64 {
+	if w.loose {
+		return 1
+	}
+	best := rank.Epsilon
+	for _, next := range w.steps[n][slices.Index(w.steps[n], s):] {
+		if next.Rel == s.Rel {
+			best = max(best, w.p[key{n, next}])
+		}
+	}
+	return best
+}
+
+// fall lists the steps of every relation from a node by falling P.
+func (w *world) fall() {
+	for n, steps := range w.steps {
+		slices.SortStableFunc(steps, func(a, b search.Step) int {
+			return cmp.Or(cmp.Compare(a.Rel, b.Rel), cmp.Compare(w.p[key{search.Node(n), b}], w.p[key{search.Node(n), a}]))
+		})
+	}
+}
+
 func (w *world) Relations(n search.Node) search.Buckets {
 	if w.loose {
 		return ^search.Buckets(0)
@@ -218,6 +241,32 @@ func drawWorld(t *rapid.T) *world {
 			w.add(search.Node(to), search.Step{Rel: search.Rel(2*predicate + 1), To: search.Node(from), Edge: uint32(e)}, backward, sc)
 		}
 	}
+	if rapid.Bool().Draw(t, "falling") {
+		w.fall()
+	}
+	return w
+}
+
+// drawStar gives a start node of which many steps of one relation lead to nodes, or back to it, and on
+// from there, by falling P.
+func drawStar(t *rapid.T) *world {
+	n := rapid.IntRange(1, 100).Draw(t, "steps")
+	w := newWorld(n+3, 4)
+	w.loose = rapid.IntRange(0, 3).Draw(t, "loose bounds") == 0
+	scores := rapid.SampledFrom([][]float64{{.5}, {.25, .5, 1}, {.3, .35, .4, .45, .5, .55, .6, .65, .7, .75, .8}}).Draw(t, "scores")
+	edge := uint32(0)
+	add := func(from, to int, rel search.Rel) {
+		w.add(search.Node(from), search.Step{Rel: rel, To: search.Node(to), Edge: edge}, rapid.SampledFrom(scores).Draw(t, "P"), rapid.SampledFrom([]float64{0, .5, 1}).Draw(t, "Sc"))
+		edge++
+	}
+	for i := range n {
+		add(0, rapid.SampledFrom([]int{0, i + 1, i + 1, i + 1}).Draw(t, "to"), 0)
+		if rapid.IntRange(0, 3).Draw(t, "goes on") == 0 {
+			add(i+1, n+1+rapid.IntRange(0, 1).Draw(t, "end"), search.Rel(rapid.IntRange(0, 3).Draw(t, "relation")))
+		}
+	}
+	add(n+1, 0, 1)
+	w.fall()
 	return w
 }
 

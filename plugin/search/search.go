@@ -59,6 +59,14 @@ type RelScorer interface {
 	BoundOf(r Rel) float64
 }
 
+// RestScorer is a Scorer that knows more, likewise.
+type RestScorer interface {
+	Scorer
+	// BoundRest is at least the P of the step, and of every one that stands behind it among the
+	// steps of its relation from the node; at most Bound.
+	BoundRest(from Node, s Step) float64
+}
+
 // LocalScorer is a Scorer that knows more, likewise.
 type LocalScorer interface {
 	Scorer

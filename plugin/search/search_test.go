@@ -19,9 +19,13 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
-func TestTheSearchEqualsEnumeration(t *testing.T) {
+func TestTheSearchEqualsEnumeration(t *testing.T) { searchEqualsEnumeration(t, drawWorld) }
+
+func TestTheSearchFromAHubEqualsEnumeration(t *testing.T) { searchEqualsEnumeration(t, drawStar) }
+
+func searchEqualsEnumeration(t *testing.T, draw func(*rapid.T) *world) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t)
+		w := draw(t)
 		q := drawQuery(t, w)
 		var scorer search.Scorer = w
 		if rapid.Bool().Draw(t, "scorer without BoundFrom") {

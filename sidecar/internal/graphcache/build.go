@@ -157,6 +157,7 @@ func (b *builder) laid(asOf time.Time) *Graph {
 	for i, u := range b.uids {
 		n := g.at(search.Node(i))
 		*n = node{uid: u, name: b.called[i], steps: rows[i]}
+		slices.SortFunc(n.steps, g.compareSteps)
 		g.meets[i/nodesPerPage][i%nodesPerPage] = g.meeting(n.steps)
 	}
 	g.bytes += 2 * int64(len(b.edges)) * stepBytes
@@ -203,8 +204,8 @@ func (b *builder) sortByUID() {
 	}
 }
 
-// sortByHub gives the edges at a node with many of them ids in a row, so that a search that
-// goes through all of them reads their scores in the order of memory.
+// sortByHub gives the edges at a node with many of them ids in a row, as they are listed there, so
+// that a search that goes through them reads their scores in the order of memory.
 func (b *builder) sortByHub() {
 	degree := make([]uint32, len(b.uids))
 	for _, e := range b.edges {
@@ -218,11 +219,11 @@ func (b *builder) sortByHub() {
 		return e.object
 	}
 	slices.SortFunc(b.edges, func(x, y edge) int {
-		return cmp.Or(cmp.Compare(hub(x), hub(y)), cmp.Compare(x.predicate, y.predicate), cmp.Compare(x.head, y.head), cmp.Compare(x.object, y.object))
+		return cmp.Or(cmp.Compare(hub(x), hub(y)), cmp.Compare(x.predicate, y.predicate), cmp.Compare(y.score, x.score), cmp.Compare(x.head, y.head), cmp.Compare(x.object, y.object))
 	})
 }
 
-// rows lays out the steps of all nodes in one array.
+// rows lays out the steps of all nodes in one array, in no order.
 func (b *builder) rows() [][]search.Step {
 	start := make([]uint32, len(b.uids)+1)
 	for _, e := range b.edges {
@@ -244,9 +245,7 @@ func (b *builder) rows() [][]search.Step {
 	}
 	rows := make([][]search.Step, len(b.uids))
 	for i := range rows {
-		row := steps[start[i]:start[i+1]:start[i+1]]
-		slices.SortFunc(row, compareSteps)
-		rows[i] = row
+		rows[i] = steps[start[i]:start[i+1]:start[i+1]]
 	}
 	return rows
 }

@@ -77,20 +77,21 @@ func inOrder[V any](facts map[graph.Triplet]V) []graph.Triplet {
 // editor is a Graph in the making: it copies a page at the first change to it.
 type editor struct {
 	Graph
+	was       *Graph
 	grow      bool        // new nodes may come
 	first     search.Node // of those that come
 	ownPages  map[int]bool
 	ownMeets  map[int]bool
 	ownScores map[int]bool
 	ownMaxSc  bool
-	added     map[search.Node][]search.Step
+	added     map[search.Node][]search.Step // to the rows of nodes; of an edge whose score changes both
 	removed   map[search.Node][]search.Step
 	called    map[uint32]string // labels of shortcuts, by edge id
 }
 
 func edit(g *Graph, grow bool) *editor {
 	e := &editor{
-		Graph: *g, grow: grow, first: search.Node(g.nodes), ownPages: map[int]bool{}, ownMeets: map[int]bool{}, ownScores: map[int]bool{},
+		Graph: *g, was: g, grow: grow, first: search.Node(g.nodes), ownPages: map[int]bool{}, ownMeets: map[int]bool{}, ownScores: map[int]bool{},
 		added: map[search.Node][]search.Step{}, removed: map[search.Node][]search.Step{}, called: map[uint32]string{},
 	}
 	e.pages, e.meets, e.scores = slices.Clone(g.pages), slices.Clone(g.meets), slices.Clone(g.scores)
@@ -108,34 +109,46 @@ func (e *editor) edge(t graph.Triplet, f Fact) {
 		return
 	}
 	forward := 2 * p
-	step, exists := find(e.at(head).steps, forward, object)
+	step, exists := e.find(head, forward, object)
+	there := search.Step{Rel: forward, To: object, Edge: step.Edge}
+	back := search.Step{Rel: forward + 1, To: head, Edge: step.Edge}
 	switch {
 	case f.Here && exists:
 		e.callShortcut(step.Edge, p, f.Label)
 		if e.Score(step.Edge) != f.Score {
+			e.remove(head, there, object, back)
 			e.score(step.Edge, f.Score)
 			e.raise(forward, f.Score)
-			e.raiseAt(head, f.Score)
-			e.raiseAt(object, f.Score)
+			e.add(head, there, object, back)
 		}
 	case f.Here:
-		id := uint32(e.scored)
+		there.Edge, back.Edge = uint32(e.scored), uint32(e.scored)
 		e.scored++
-		if int(id)/scoresPerPage == len(e.scores) {
+		if int(there.Edge)/scoresPerPage == len(e.scores) {
 			e.scores = append(e.scores, new([scoresPerPage]float64))
 			e.ownScores[len(e.scores)-1] = true
 		}
-		e.score(id, f.Score)
-		e.callShortcut(id, p, f.Label)
+		e.score(there.Edge, f.Score)
+		e.callShortcut(there.Edge, p, f.Label)
 		e.raise(forward, f.Score)
-		e.added[head] = append(e.added[head], search.Step{Rel: forward, To: object, Edge: id})
-		e.added[object] = append(e.added[object], search.Step{Rel: forward + 1, To: head, Edge: id})
+		e.add(head, there, object, back)
 		e.edges++
 	case exists:
-		e.removed[head] = append(e.removed[head], step)
-		e.removed[object] = append(e.removed[object], search.Step{Rel: forward + 1, To: head, Edge: step.Edge})
+		e.remove(head, there, object, back)
 		e.edges--
 	}
+}
+
+// add lists an edge at both of its ends.
+func (e *editor) add(head search.Node, there search.Step, object search.Node, back search.Step) {
+	e.added[head] = append(e.added[head], there)
+	e.added[object] = append(e.added[object], back)
+}
+
+// remove takes it from there.
+func (e *editor) remove(head search.Node, there search.Step, object search.Node, back search.Step) {
+	e.removed[head] = append(e.removed[head], there)
+	e.removed[object] = append(e.removed[object], back)
 }
 
 // node finds a node, and makes one where that is allowed and wanted.
@@ -197,13 +210,6 @@ func (e *editor) raise(forward search.Rel, score float64) {
 	raise(e.maxSc, forward, score)
 }
 
-// raiseAt lifts the greatest Sc at a node.
-func (e *editor) raiseAt(n search.Node, score float64) {
-	if _, most := e.At(n); score/graph.MaxScore > most {
-		e.met(n).maxSc = score / graph.MaxScore
-	}
-}
-
 // finish lays the changed rows out anew.
 func (e *editor) finish() {
 	for n, gone := range e.removed {
@@ -216,23 +222,33 @@ func (e *editor) finish() {
 	}
 }
 
-// row replaces a node's steps. None is both gone and come: a triplet has one fact.
+// row replaces a node's steps. What is both gone and come has another score.
 func (e *editor) row(n search.Node, gone, come []search.Step) {
 	at := e.own(n)
-	slices.SortFunc(gone, compareSteps)
-	steps := make([]search.Step, 0, len(at.steps)-len(gone)+len(come))
-	for _, s := range at.steps {
-		if len(gone) > 0 && gone[0] == s {
-			gone = gone[1:]
-			continue
+	left := at.steps
+	if len(gone) > 0 {
+		slices.SortFunc(gone, e.was.compareSteps)
+		left = make([]search.Step, 0, len(at.steps)-len(gone))
+		rest := at.steps
+		for _, s := range gone {
+			i, _ := slices.BinarySearchFunc(rest, s, e.was.compareSteps)
+			left, rest = append(left, rest[:i]...), rest[i+1:]
 		}
-		steps = append(steps, s)
+		left = append(left, rest...)
 	}
-	steps = append(steps, come...)
-	slices.SortFunc(steps, compareSteps)
-	at.steps = steps
+	slices.SortFunc(come, e.compareSteps)
+	steps := make([]search.Step, 0, len(left)+len(come))
+	for _, s := range come {
+		i, _ := slices.BinarySearchFunc(left, s, e.compareSteps)
+		steps, left = append(append(steps, left[:i]...), s), left[i:]
+	}
+	steps = append(steps, left...)
+	if at.apart {
+		e.bytes -= int64(len(at.steps)) * stepBytes
+	}
+	at.steps, at.apart = steps, true
 	*e.met(n) = e.meeting(steps)
-	e.bytes += int64(len(steps)) * stepBytes // the old row may still be in a larger array
+	e.bytes += int64(len(steps)) * stepBytes
 }
 
 // rename gives nodes their names and lists whose have changed; new ones count as changed with or

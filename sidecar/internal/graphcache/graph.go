@@ -58,7 +58,8 @@ type predicate struct {
 type node struct {
 	uid   graph.UID
 	name  string
-	steps []search.Step // sorted by relation and node
+	steps []search.Step // sorted by relation, by falling score, and by node
+	apart bool          // steps are in a piece of memory of their own
 }
 
 // meeting is what the steps of a node are.
@@ -69,9 +70,11 @@ type meeting struct {
 
 func (g *Graph) meeting(steps []search.Step) meeting {
 	var m meeting
-	for _, s := range steps {
-		m.relations |= search.BucketOf(s.Rel)
-		m.maxSc = max(m.maxSc, g.Sc(s.Edge))
+	for len(steps) > 0 { // the first of each relation has its greatest Sc
+		m.relations |= search.BucketOf(steps[0].Rel)
+		m.maxSc = max(m.maxSc, g.Sc(steps[0].Edge))
+		_, next := span(steps, steps[0].Rel)
+		steps = steps[next:]
 	}
 	return m
 }
@@ -97,7 +100,7 @@ func (i *ids) set(u graph.UID, id search.Node) {
 
 func (g *Graph) at(n search.Node) *node { return &g.pages[n/nodesPerPage][n%nodesPerPage] }
 
-// Steps lists what can be walked from a node, in both directions.
+// Steps lists what can be walked from a node, in both directions; under each relation by falling Sc.
 func (g *Graph) Steps(n search.Node) []search.Step { return g.at(n).steps }
 
 // CompareNodes orders by uid.
@@ -171,6 +174,9 @@ func (g *Graph) Scs(dst []float64, edges []uint32) {
 // MaxSc is at least every Sc under the relation.
 func (g *Graph) MaxSc(r search.Rel) float64 { return g.maxSc[r] }
 
+// FallingSc tells the search how Steps are listed.
+func (g *Graph) FallingSc() {}
+
 // At tells what meets at a node: its relations, and at least every Sc.
 func (g *Graph) At(n search.Node) (search.Buckets, float64) {
 	m := &g.meets[n/nodesPerPage][n%nodesPerPage]
@@ -182,8 +188,7 @@ func (g *Graph) Degree(n search.Node, r search.Rel) int {
 	if g.whole != nil && !g.whole[n] {
 		return math.MaxInt32
 	}
-	from, to := span(g.Steps(n), r)
-	return to - from
+	return len(g.under(n, r))
 }
 
 // Nodes is the number of nodes that have, or had, a name or an edge.
@@ -214,15 +219,27 @@ func span(steps []search.Step, r search.Rel) (from, to int) {
 	return from, to
 }
 
-// find is the step of a relation to a node, if there is one.
-func find(steps []search.Step, r search.Rel, to search.Node) (search.Step, bool) {
-	i, ok := slices.BinarySearchFunc(steps, search.Step{Rel: r, To: to}, compareSteps)
-	if !ok {
+// find is the step of a relation from a node to another, if there is one.
+func (g *Graph) find(n search.Node, r search.Rel, to search.Node) (search.Step, bool) {
+	steps, other := g.under(n, r), g.under(to, r^1)
+	if len(other) < len(steps) {
+		steps, n, to = other, to, n
+	}
+	i := slices.IndexFunc(steps, func(s search.Step) bool { return s.To == to })
+	if i < 0 {
 		return search.Step{}, false
 	}
 	return steps[i], true
 }
 
-func compareSteps(a, b search.Step) int {
-	return cmp.Or(cmp.Compare(a.Rel, b.Rel), cmp.Compare(a.To, b.To))
+// under is the steps of one relation from a node.
+func (g *Graph) under(n search.Node, r search.Rel) []search.Step {
+	steps := g.Steps(n)
+	from, to := span(steps, r)
+	return steps[from:to]
+}
+
+// compareSteps is the order of the steps from a node.
+func (g *Graph) compareSteps(a, b search.Step) int {
+	return cmp.Or(cmp.Compare(a.Rel, b.Rel), cmp.Compare(g.Score(b.Edge), g.Score(a.Edge)), cmp.Compare(a.To, b.To))
 }

@@ -60,7 +60,7 @@ func edgesOf(t require.TestingT, g *Graph) map[graph.Triplet]float64 {
 		known, ok := g.Node(g.UID(n))
 		require.True(t, ok)
 		require.Equal(t, n, known)
-		require.True(t, slices.IsSortedFunc(g.Steps(n), compareSteps))
+		require.True(t, slices.IsSortedFunc(g.Steps(n), g.compareSteps))
 		for _, s := range g.Steps(n) {
 			r := g.Relation(s.Rel)
 			step := graph.Triplet{Head: g.UID(n), Predicate: r.Predicate, Object: g.UID(s.To)}
@@ -179,6 +179,47 @@ func TestAfterAnyChangesTheGraphIsAsIfBuiltAnewAndTheOldOnesStay(t *testing.T) {
 		}
 		require.Equal(t, was, edgesOf(t, old))
 	})
+}
+
+func TestWhatASearchFindsDependsOnNoBound(t *testing.T) {
+	hash := testHash(t)
+	rapid.Check(t, func(t *rapid.T) {
+		m := model{edges: someEdges.Draw(t, "edges"), names: rapid.MapOf(someUID, someName).Draw(t, "names")}
+		g := m.build(hash)
+		c := Change{Edges: map[graph.Triplet]Fact{}}
+		for _, triplet := range inOrder(m.edges) {
+			c.Edges[triplet] = Fact{Score: someScore.Draw(t, "score"), Here: true}
+		}
+		for range rapid.IntRange(0, 200).Draw(t, "steps of a hub") {
+			c.Edges[graph.Triplet{Head: someUID.Draw(t, "at the hub"), Predicate: "knows", Object: 7}] = Fact{Score: someScore.Draw(t, "score"), Here: true}
+		}
+		g = g.with(c, hash, nil)
+		sr := g.Relevance(hash.Ask("who is bob's friend"))
+		scorer := search.NewHybrid(.5, sr, g, g.Relations(), nil)
+		for n := range search.Node(min(3, g.Nodes())) {
+			q := search.Query{Start: n, Hops: 2, Paths: 5, Instances: 10, Budget: search.Budget{Count: 1 << 40}}
+			want, err := search.Top(t.Context(), g, struct{ search.Scorer }{scorer}, q)
+			require.NoError(t, err)
+			q.Hubs = &search.Hubs{Least: 20}
+			got, err := search.Top(t.Context(), g, scorer, q)
+			require.NoError(t, err)
+			require.Equal(t, want.Bundles, got.Bundles)
+		}
+	})
+}
+
+func TestAScoreThatChangesTakesNoMoreMemory(t *testing.T) {
+	edges := map[graph.Triplet]float64{}
+	for i := range graph.UID(1000) {
+		edges[graph.Triplet{Head: i + 2, Predicate: "knows", Object: 1}] = 100
+	}
+	g := model{edges: edges}.build(testHash(t))
+	sizes := map[int64]bool{}
+	for score := range 20 {
+		g = g.Corrected(map[graph.Triplet]Fact{{Head: 2, Predicate: "knows", Object: 1}: {Score: float64(score), Here: true}})
+		sizes[g.Bytes()] = true
+	}
+	require.Len(t, sizes, 1)
 }
 
 func TestManyChangedNamesAreFoldedIntoThePackedTable(t *testing.T) {

@@ -178,7 +178,7 @@ func TestANewEdgeOfACorrectionCountsByItsHashedWords(t *testing.T) {
 	sr := c.Relevance(q)
 	from, ok := c.Node(2)
 	require.True(t, ok)
-	step, ok := find(c.Steps(from), 2*search.Rel(slices.IndexFunc(g.predicates, func(p predicate) bool { return p.name == "knows" })), 0)
+	step, ok := c.find(from, 2*search.Rel(slices.IndexFunc(g.predicates, func(p predicate) bool { return p.name == "knows" })), 0)
 	require.True(t, ok)
 	require.Equal(t, 1, int(step.Edge))
 	require.Equal(t, hashed.Sr(uint32(from), uint32(step.Rel), 0, 1), sr.Sr(uint32(from), uint32(step.Rel), 0, 1))

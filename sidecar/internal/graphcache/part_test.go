@@ -372,7 +372,7 @@ func TestAPartGivesTheRelevanceThatTheWholeGives(t *testing.T) {
 					from, _ := all.Node(g.UID(n))
 					to, _ := all.Node(g.UID(s.To))
 					rel, _ := all.Rel(g.Relation(s.Rel))
-					same, ok := find(all.Steps(from), rel, to)
+					same, ok := all.find(from, rel, to)
 					require.True(t, ok)
 					require.InDelta(t, want.Sr(uint32(from), uint32(rel), uint32(to), same.Edge), got.Sr(uint32(n), uint32(s.Rel), uint32(s.To), s.Edge), 1e-6)
 					require.LessOrEqual(t, got.Sr(uint32(n), uint32(s.Rel), uint32(s.To), s.Edge), got.Bound(uint32(n), uint32(s.Rel)))

@@ -103,8 +103,7 @@ func (r *reader) rows(ctx context.Context, g *Graph, dirty []place, facts map[gr
 			head := dirty[i].head
 			b.heads = append(b.heads, head)
 			if n, ok := g.Node(head); ok && known {
-				from, to := span(g.Steps(n), 2*p)
-				for _, s := range g.Steps(n)[from:to] {
+				for _, s := range g.under(n, 2*p) {
 					facts[graph.Triplet{Head: head, Predicate: b.predicate, Object: g.UID(s.To)}] = Fact{}
 				}
 			}

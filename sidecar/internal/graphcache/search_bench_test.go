@@ -192,13 +192,15 @@ func BenchmarkSearch(b *testing.B) {
 	b.Logf("%.0f MB", float64(in.Bytes())/1e6)
 	for _, with := range []struct {
 		name string
+		rule search.Rule
 		hub  bool
-	}{{"start=any", false}, {"start=hub", true}} {
+	}{{"start=any", search.All, false}, {"start=hub", search.All, true}, {"rule=maximal", search.Maximal, false}} {
 		b.Run(with.name, func(b *testing.B) {
 			random := rand.New(rand.NewPCG(0, 3))
 			var took []time.Duration
 			var work search.Work
 			partial := 0
+			spent := bench.CPU()
 			b.ReportAllocs()
 			for b.Loop() {
 				starts := make([]search.Node, 10)
@@ -218,7 +220,7 @@ func BenchmarkSearch(b *testing.B) {
 				for i, start := range starts {
 					wait.Go(func() {
 						results[i], _ = search.Top(context.Background(), in, scorer, search.Query{
-							Start: start, Hops: 2, Paths: 10, Instances: 20, Rule: search.Maximal, Hubs: hubs,
+							Start: start, Hops: 2, Paths: 10, Instances: 20, Rule: with.rule, Hubs: hubs,
 							Budget: search.Budget{Edges: 2_000_000, Expansions: 1_000_000},
 						})
 					})
@@ -235,6 +237,7 @@ func BenchmarkSearch(b *testing.B) {
 				}
 			}
 			n := float64(len(took))
+			b.ReportMetric(float64(bench.CPU()-spent)/1e6/n, "cpu-mean-ms")
 			slices.Sort(took)
 			b.ReportMetric(float64(work.Expansions)/n, "expansions/op")
 			b.ReportMetric(float64(work.Edges)/n, "edges/op")

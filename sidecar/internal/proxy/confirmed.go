@@ -27,9 +27,10 @@ type confirmed struct {
 }
 
 type confirmedNode struct {
-	uid  graph.UID
-	row  *render.Value // the block's values; nil: it has none
-	name string
+	uid    graph.UID
+	called string        // in the graph
+	row    *render.Value // the block's values; nil: it has none
+	name   string
 }
 
 // confirmedEdge is an edge and its ends in the graph, as a search walked it first.
@@ -55,7 +56,7 @@ func (c *confirmed) add(g Graph, found []found) (more bool) {
 	node := func(n search.Node) {
 		if _, met := c.node[n]; !met {
 			c.node[n] = int32(len(c.nodes))
-			c.nodes = append(c.nodes, confirmedNode{uid: g.UID(n)})
+			c.nodes = append(c.nodes, confirmedNode{uid: g.UID(n), called: g.Name(n)})
 		}
 	}
 	for _, f := range found {
@@ -349,6 +350,11 @@ func (l lists) find(near, far graph.UID) (edge int32, ok bool) {
 		return 0, false
 	}
 	return l.edges[i].edge, true
+}
+
+// asCalled tells whether all nodes have the names that they have in the graph.
+func (c *confirmed) asCalled() bool {
+	return !slices.ContainsFunc(c.nodes, func(n confirmedNode) bool { return n.name != n.called })
 }
 
 // confirmedGraph shows nodes by the names that the caller has read.

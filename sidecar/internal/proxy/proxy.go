@@ -255,6 +255,7 @@ type query struct {
 	linked  []graph.Entity
 	chains  []*chains // whose room is to be given back
 	results []graph.Result
+	drawn   []string       // results
 	beyond  []graph.Result // left out
 
 	features graph.Features // of the question asked last
@@ -333,7 +334,7 @@ func (q *query) retrieval() *graph.Retrieval {
 	for i, share := range rank.Softmax(nil, z) {
 		r.Results[i].P = share
 	}
-	r.Context = render.Context(r.Results)
+	r.Context = render.Numbered(r.Results, q.drawn)
 	r.Relevance = q.relevance(r.Results)
 	return r
 }

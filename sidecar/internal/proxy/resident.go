@@ -145,7 +145,8 @@ const rounds = 4
 
 // proposed searches the graph in memory and reads what was found again as the caller. Where
 // that is other than the graph has it the search is repeated with the truth, so that what is
-// shown is ranked by what the caller's own reads brought, and by nothing else.
+// shown is ranked by what the caller's own reads brought, and by nothing else. What is made ready
+// by the graph while they are under way is used only where they say the same.
 func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g ResidentGraph, via []bool, starts []graph.UID) (*render.Value, error) {
 	c := &confirmed{}
 	topics := make([]string, len(starts))
@@ -178,11 +179,17 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 			}
 			break
 		}
+		ahead := make(chan hung, 1) // while the engine works
+		go func() { ahead <- q.hang(b, starts, q.ranked(b, g, relevance, terms, found), c.row) }()
 		wrong, err := q.confirm(ctx, b, g, c)
+		ready := <-ahead
 		if err != nil {
 			return nil, err
 		}
 		q.stages.mark("engine", q.Now())
+		if len(wrong) == 0 && c.asCalled() && !withShortcuts(g, found) {
+			return q.shown(ready), nil
+		}
 		if len(wrong) == 0 {
 			break
 		}
@@ -198,5 +205,17 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 	if err != nil {
 		return nil, err
 	}
-	return q.hang(b, starts, q.within(b, results), c.row), nil
+	return q.shown(q.hang(b, starts, results, c.row)), nil
+}
+
+// withShortcuts tells whether there is a shortcut on a path.
+func withShortcuts(g Graph, all []found) bool {
+	for _, f := range all {
+		for _, bundle := range f.bundles {
+			if slices.ContainsFunc(bundle.Metapath, func(r search.Rel) bool { return g.Relation(r).Predicate == graph.ShortcutPredicate }) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -55,7 +55,7 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 	if results, err = q.shortcuts(ctx, b, results); err != nil {
 		return nil, err
 	}
-	return q.show(ctx, b, starts, q.within(b, results))
+	return q.show(ctx, b, starts, results)
 }
 
 // scorer scores the edges of a neighbourhood for one question.
@@ -180,13 +180,11 @@ func (q *query) ranked(b *plan.Block, g Graph, sr search.Relevance, t *terms, al
 
 // within leaves out what feedback has put too far behind; a block that is to show hidden edges
 // shows that too.
-func (q *query) within(b *plan.Block, results []graph.Result) []graph.Result {
+func (q *query) within(b *plan.Block, results []graph.Result) (kept, beyond []graph.Result) {
 	if b.Hidden {
-		return results
+		return results, nil
 	}
-	kept, beyond := q.Margin.Within(b.Alpha, results)
-	q.beyond = append(q.beyond, beyond...)
-	return kept
+	return q.Margin.Within(b.Alpha, results)
 }
 
 // stepOf is the edge behind a search step from a node.
@@ -202,8 +200,10 @@ func stepOf(g Graph, from search.Node, st search.Step) graph.Step {
 
 // show re-reads the kept nodes with the block's own fields.
 func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, results []graph.Result) (*render.Value, error) {
+	values := map[graph.UID]*render.Value{}
+	h := q.hang(b, starts, results, func(u graph.UID) *render.Value { return values[u] })
 	kept := slices.Clone(starts)
-	for _, r := range results {
+	for _, r := range h.kept {
 		for _, in := range r.Instances {
 			for _, node := range in.Nodes {
 				kept = append(kept, node.UID)
@@ -212,7 +212,6 @@ func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, res
 	}
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
-	values := make(map[graph.UID]*render.Value, len(kept))
 	if len(kept) > 0 && b.Values != "" {
 		q.trips++
 		rows, err := q.rows(ctx, graph.Call{Query: q.plan.ReRead(b, kept), Vars: q.call.Vars, Debug: q.call.Debug})
@@ -225,26 +224,41 @@ func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, res
 			}
 		}
 	}
-	v := q.hang(b, starts, results, func(u graph.UID) *render.Value { return values[u] })
+	v := q.shown(h)
 	q.stages.mark("engine", q.Now())
 	return v, nil
 }
 
-// hang hangs the kept paths up in a tree.
-func (q *query) hang(b *plan.Block, starts []graph.UID, results []graph.Result, values func(graph.UID) *render.Value) *render.Value {
-	q.results = append(q.results, results...)
-	tree := render.NewTree(inRankOrder(starts, results), values, q.view.single)
+// hung is the results of a block, and the kept ones in a tree that wants nothing but the nodes' values.
+type hung struct {
+	kept, beyond []graph.Result
+	drawn        []string // kept
+	tree         *render.Tree
+}
+
+// hang leaves out what is too far behind and hangs the other paths up in a tree. values is asked later.
+func (q *query) hang(b *plan.Block, starts []graph.UID, results []graph.Result, values func(graph.UID) *render.Value) hung {
+	var h hung
+	h.kept, h.beyond = q.within(b, results)
+	h.drawn = render.Draw(h.kept)
+	h.tree = render.NewTree(inRankOrder(starts, h.kept), values, q.view.single)
 	if b.Explain {
-		tree.ShowScores()
+		h.tree.ShowScores()
 	}
-	for _, r := range results {
+	for _, r := range h.kept {
 		for _, in := range r.Instances {
 			for _, t := range in.Triplets {
-				tree.Add(stepOfShown(t))
+				h.tree.Add(stepOfShown(t))
 			}
 		}
 	}
-	return tree.Value()
+	return h
+}
+
+// shown puts results into the answer, and gives what the block shows.
+func (q *query) shown(h hung) *render.Value {
+	q.results, q.drawn, q.beyond = append(q.results, h.kept...), append(q.drawn, h.drawn...), append(q.beyond, h.beyond...)
+	return h.tree.Value()
 }
 
 // inRankOrder puts the start nodes of the best results first; those without any stay behind

@@ -44,7 +44,7 @@ func (q *query) written(ctx context.Context, b *plan.Block, w *render.Written) e
 	if err != nil {
 		return err
 	}
-	q.results = append(q.results, results...)
+	q.results, q.drawn = append(q.results, results...), append(q.drawn, render.Draw(results)...)
 	c.arrange(w, b)
 	w.Close()
 	q.stages.mark("search", q.Now())
