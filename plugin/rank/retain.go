@@ -13,16 +13,20 @@ type Bundle struct {
 func Retain(order []int, group func(candidate int) int, paths, instances int) []Bundle {
 	var kept []Bundle
 	place := make(map[int]int, paths)
+	last, i := 0, -1 // the group of the candidate before, and its place; -1: not kept
 	for _, c := range order {
-		g := group(c)
-		i, known := place[g]
-		if !known {
-			if len(kept) == paths {
-				continue
+		if g := group(c); g != last || i < 0 {
+			known := false
+			if i, known = place[g]; !known {
+				if len(kept) == paths {
+					i = -1
+					continue
+				}
+				i = len(kept)
+				place[g] = i
+				kept = append(kept, Bundle{})
 			}
-			i = len(kept)
-			place[g] = i
-			kept = append(kept, Bundle{})
+			last = g
 		}
 		kept[i].Total++
 		if len(kept[i].Members) < instances {

@@ -44,10 +44,10 @@ type List []Packed
 // Products gives the cosine of the question with every vector by id, in [-1,1], and the
 // greatest of them and 0. dst is used when it is large enough.
 func (l List) Products(dst []float32, q *Question) (cos []float32, greatest float32) {
-	dst = dst[:0]
-	for _, p := range l {
+	dst = slices.Grow(dst[:0], len(l))[:len(l)]
+	for i, p := range l {
 		c := cosine(p.dot(q.dense))
-		dst = append(dst, c)
+		dst[i] = c
 		greatest = max(greatest, c)
 	}
 	return dst, greatest

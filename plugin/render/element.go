@@ -10,17 +10,28 @@ import (
 // Element is one node of a written block's answer, at one place.
 type Element struct {
 	UID    graph.UID
-	Name   []byte     // a piece of the answer: to be copied by whoever keeps it
-	Step   graph.Step // how it was reached from Parent; zero for a root
+	Name   []byte  // a piece of the answer: to be copied by whoever keeps it
+	Score  float64 // of the edge from Parent, raw, in [0,200]; neutral for a root
 	Parent *Element
 	ID     int  // dense over the elements of a Written, from 0, in the engine's order
 	Drop   bool // leave it and everything below it out of the answer
+	leaf   bool // none of the members is a list
+	ranked bool // it is among those of in
 
 	members []member
-	leaf    bool   // none of the members is a list
-	ranked  bool   // it is among those of in
-	in      *list  // where it stands
-	by      []byte // what the user orders the list by; nil: no such value
+	in      *list // where it stands
+	by      span  // what the user orders the list by; empty: no such value
+}
+
+// Relation is that of the edge from Parent; zero for a root.
+func (e *Element) Relation() graph.Relation { return e.in.node.Relation }
+
+// Step is how the element was reached from Parent; it has none that is a root.
+func (e *Element) Step() graph.Step {
+	r := e.in.node.Relation
+	return graph.Step{
+		Triplet: triplet(r, e.Parent.UID, e.UID), Inverse: r.Inverse, Contribution: graph.Contribution{Score: e.Score},
+	}
 }
 
 // member is what the user sees of an element under one key.
@@ -141,10 +152,10 @@ func (e *Element) Rank() bool {
 
 // Close puts every list in ranked order, what was not ranked last and in the engine's order (a list
 // to which the user gave an order keeps it), pages it, and takes out what was dropped and what only the ranking needed.
-func (w *Written) Close() { w.root.close() }
+func (w *Written) Close() { w.root.close(w.text) }
 
-// close leaves what is to be shown of the list, in its order.
-func (l *list) close() {
+// close leaves what is to be shown of the list, in its order; text is the answer that it was read from.
+func (l *list) close(text []byte) {
 	if l.node.ByValue == "" && !l.node.Ordered {
 		for _, e := range l.items {
 			if !e.ranked {
@@ -153,9 +164,9 @@ func (l *list) close() {
 		}
 		l.items = l.ranked
 	}
-	l.items = slices.DeleteFunc(l.items, func(e *Element) bool { return e.Drop || !e.close() })
+	l.items = slices.DeleteFunc(l.items, func(e *Element) bool { return e.Drop || !e.close(text) })
 	if l.node.ByValue != "" {
-		l.items = byValue(l.items, l.node.ByValue == "orderdesc")
+		l.items = byValue(text, l.items, l.node.ByValue == "orderdesc")
 	}
 	l.items = page(l.items, l.node)
 }
@@ -173,14 +184,14 @@ func page(e []*Element, n *plan.Node) []*Element {
 
 // close closes the element's lists and reports whether the user's own fields have anything
 // left in it.
-func (e *Element) close() bool {
+func (e *Element) close(text []byte) bool {
 	if e.leaf {
 		return true // or it would not have been kept
 	}
 	seen := false
 	e.members = slices.DeleteFunc(e.members, func(m member) bool {
 		if m.list != nil {
-			m.list.close()
+			m.list.close(text)
 			if m.list.empty() {
 				return true
 			}

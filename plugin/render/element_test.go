@@ -1,9 +1,12 @@
 package render
 
 import (
+	"math"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
@@ -50,9 +53,9 @@ func TestAWrittenAnswerHasItsEdges(t *testing.T) {
 	ends := w.Chains()
 	require.Len(t, ends, 2, "the hidden edge is left out")
 	require.Equal(t, "Bob", string(ends[0].Name))
-	require.Equal(t, graph.Triplet{Head: 1, Predicate: "knows", Object: 2}, ends[0].Step.Triplet)
-	require.Equal(t, graph.NeutralScore, ends[0].Step.Score)
-	require.Equal(t, 150.5, ends[1].Step.Score)
+	require.Equal(t, graph.Triplet{Head: 1, Predicate: "knows", Object: 2}, ends[0].Step().Triplet)
+	require.Equal(t, graph.NeutralScore, ends[0].Score)
+	require.Equal(t, 150.5, ends[1].Score)
 }
 
 func TestListsComeBackInRankOrderWithoutTheMarks(t *testing.T) {
@@ -85,7 +88,7 @@ func TestElementsNeedNotHaveTheirKeysInOneOrder(t *testing.T) {
 	var names []string
 	var scores []float64
 	for _, e := range w.Chains() {
-		uids, names, scores = append(uids, e.UID), append(names, string(e.Name)), append(scores, e.Step.Score)
+		uids, names, scores = append(uids, e.UID), append(names, string(e.Name)), append(scores, e.Score)
 	}
 	require.Equal(t, []graph.UID{2, 3, 0xabc, 1<<64 - 1}, uids, "what is without a uid is no node, what shows nothing is not shown")
 	require.Equal(t, []string{"a", "b", "c", "d"}, names)
@@ -144,7 +147,7 @@ func TestExpandFollowsWhatTheSchemaCallsAnEdge(t *testing.T) {
 		&plan.Node{Any: &plan.Node{}})
 	ends := w.Chains()
 	require.Len(t, ends, 1)
-	require.Equal(t, 7.0, ends[0].Step.Score)
+	require.Equal(t, 7.0, ends[0].Score)
 	require.Equal(t, `[{"name":"Eva","knows":[{"name":"Bob","knows|since":1}],"address":[{"city":"x"}]}]`, closed(w))
 }
 
@@ -168,4 +171,22 @@ func TestAnOrderByAValueVariableIsMadeHere(t *testing.T) {
 		w := written(t, text, &plan.Node{Children: []*plan.Node{n}})
 		require.Equal(t, `[{"name":"Eva","knows":`+want+`}]`, closed(w))
 	}
+}
+
+func TestAScoreIsReadToTheBit(t *testing.T) {
+	exact := func(t require.TestingT, text string) {
+		want, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(want) || math.IsInf(want, 0) {
+			want = graph.NeutralScore
+		}
+		require.Equal(t, min(max(want, 0), graph.MaxScore), number([]byte(text)), "%q", text)
+	}
+	for _, text := range []string{"", ".", "5.", ".5", "1..2", "-1", "-0.5", "1e2", "NaN", "Inf", "100.5", "99.99999999999999", "123456789012345", "1234567890123456", "0.000000000000001", "null", `"7"`, "12x"} {
+		exact(t, text)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		exact(t, rapid.OneOf(rapid.StringMatching(`[0-9]{0,4}\.?[0-9]{0,14}`), rapid.Map(rapid.Float64Range(0, 200), func(f float64) string {
+			return strconv.FormatFloat(f, 'f', 6, 64)
+		})).Draw(t, "text"))
+	})
 }

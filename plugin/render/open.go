@@ -235,10 +235,9 @@ func (o *opener) item(l *list, s *shape, parent *Element) {
 // element reads one node; nil where it is not to be seen, false where it is no node.
 func (o *opener) element(l *list, s *shape, parent *Element) (e *Element, isNode bool) {
 	e = &o.elements.take(1)[0]
-	*e = Element{Parent: parent, ID: o.opened, in: l, leaf: true}
+	*e = Element{Parent: parent, Score: graph.NeutralScore, ID: o.opened, in: l, leaf: true}
 	o.opened++
-	contribution := graph.Neutral()
-	var score, hidden []byte
+	hidden := false
 	seen, named := false, math.MaxInt
 	bottom := len(o.waiting.members)
 	o.take('{')
@@ -262,11 +261,11 @@ func (o *opener) element(l *list, s *shape, parent *Element) (e *Element, isNode
 		case ofUID:
 			e.UID, isNode = uidIn(value)
 		case ofOrder:
-			e.by = value
+			e.by = m.value
 		case ofScore:
-			score = value
+			e.Score = number(value)
 		case ofHidden:
-			hidden = value
+			hidden = string(value) == "true"
 		}
 		if r.name > 0 && r.name < named {
 			if name, ok := text(value); ok {
@@ -282,22 +281,7 @@ func (o *opener) element(l *list, s *shape, parent *Element) (e *Element, isNode
 	if !isNode {
 		return nil, false
 	}
-	for i := range e.members {
-		if l := e.members[i].list; l != nil {
-			for _, c := range l.items { // of which the uids are known only now
-				c.Step.Triplet, c.Step.Inverse = triplet(l.node.Relation, e.UID, c.UID), l.node.Relation.Inverse
-			}
-		}
-	}
-	if parent != nil {
-		contribution.Score = number(score)
-		contribution.Hidden = string(hidden) == "true"
-		e.Step.Contribution = contribution
-		if contribution.Hidden && !o.block.Hidden {
-			return nil, true
-		}
-	}
-	if !seen {
+	if !seen || hidden && !o.block.Hidden {
 		return nil, true
 	}
 	return e, true
@@ -380,9 +364,37 @@ func Step(r graph.Relation, from, to graph.UID, score, hidden *Value) graph.Step
 
 // number reads a score, in [0,200]; neutral where there is none or it is not finite.
 func number(raw []byte) float64 {
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		f = graph.NeutralScore
+	f, ok := decimal(raw)
+	if !ok {
+		var err error
+		f, err = strconv.ParseFloat(string(raw), 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			f = graph.NeutralScore
+		}
 	}
 	return min(max(f, 0), graph.MaxScore)
+}
+
+// decimal reads what nearly all scores look like, "101.25": both numbers that it divides are exact, so
+// that the quotient is what ParseFloat gives, in a third of the time.
+func decimal(raw []byte) (f float64, ok bool) {
+	const most = 15 // digits that are exact in a float64
+	if len(raw) == 0 || len(raw) > most {
+		return 0, false
+	}
+	whole, scale, point := 0, 1, false
+	for _, c := range raw {
+		switch {
+		case '0' <= c && c <= '9':
+			whole = whole*10 + int(c-'0')
+			if point {
+				scale *= 10
+			}
+		case c == '.' && !point:
+			point = true
+		default:
+			return 0, false
+		}
+	}
+	return float64(whole) / float64(scale), raw[0] != '.'
 }

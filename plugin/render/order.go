@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// byValue orders elements as Dgraph orders by a value variable: those without a value are
-// left out, equal ones keep their order.
-func byValue(elements []*Element, descending bool) []*Element {
-	kept := slices.DeleteFunc(elements, func(e *Element) bool { return e.by == nil })
+// byValue orders elements of the answer text as Dgraph orders by a value variable: those without a
+// value are left out, equal ones keep their order.
+func byValue(text []byte, elements []*Element, descending bool) []*Element {
+	kept := slices.DeleteFunc(elements, func(e *Element) bool { return e.by == span{} })
 	slices.SortStableFunc(kept, func(a, b *Element) int {
-		c := compareScalars(a.by, b.by)
+		c := compareScalars(a.by.of(text), b.by.of(text))
 		if descending {
 			return -c
 		}

@@ -20,22 +20,23 @@ type Row struct {
 	Unit     string  // of Measured and Baseline: "ms", "queries/s"
 	Measured float64 // with the sidecar
 	Baseline float64 // without it, or by the other way to do the same; 0: there is none
+	Paired   float64 // the ratio as MedianRatio has it; 0: that of Measured and Baseline
 	Bar      Bar     // the zero Bar: none
 }
 
 // Bar is what a Row has to meet. Of its fields one is set.
 type Bar struct {
 	MostAdded float64 // Measured-Baseline, in Unit
-	MostRatio float64 // Measured/Baseline
+	MostRatio float64 // Ratio
 	MinRatio  float64 // likewise
 	Faster    float64 // Baseline/Measured, at least
 	Most      float64 // Measured
 }
 
-// Ratio is Measured/Baseline, 0 without a baseline.
+// Ratio is Paired, else Measured/Baseline; 0 without a baseline.
 func (r Row) Ratio() float64 {
-	if r.Baseline == 0 {
-		return 0
+	if r.Baseline == 0 || r.Paired != 0 {
+		return r.Paired
 	}
 	return r.Measured / r.Baseline
 }
@@ -151,4 +152,19 @@ func Median(d []time.Duration) float64 {
 	}
 	slices.Sort(d)
 	return float64(d[len(d)/2].Nanoseconds()) / 1e6
+}
+
+// MedianRatio is the middle of measured[i]/baseline[i]: both of a pair were taken next to each other,
+// so that it shows what lies between them even where the machine is faster at one time than at
+// another. 0 without pairs.
+func MedianRatio(measured, baseline []time.Duration) float64 {
+	if len(measured) == 0 {
+		return 0
+	}
+	ratios := make([]float64, len(measured))
+	for i := range measured {
+		ratios[i] = float64(measured[i]) / float64(baseline[i])
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
 }

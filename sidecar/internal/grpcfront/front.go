@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +87,7 @@ func New(o Options) *Front {
 		grpc.MaxSendMsgSize(MaxMessage),
 		grpc.MaxConcurrentStreams(1000), // the alpha's
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2 * window),
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have grown already
 	}, o.Server...)...)
 	return f
 }

@@ -108,12 +108,13 @@ func told(caller metadata.MD, r *graph.Retrieval) (hdrs map[string]*api.ListOfSt
 	if r == nil {
 		return nil, nil, nil
 	}
-	b, err := r.AppendJSON(nil)
+	b, err := r.AppendJSON(make([]byte, 0, usualBytes))
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err = header(caller, r, b)
-	return map[string]*api.ListOfString{headerKey: {Value: []string{string(b)}}}, h, err
+	text := string(b)
+	h, err = header(caller, r, text)
+	return map[string]*api.ListOfString{headerKey: {Value: []string{text}}}, h, err
 }
 
 // answer sends the finished response.

@@ -3,7 +3,6 @@ package grpcfront
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -18,12 +17,13 @@ import (
 // Others don't: their limit for a header is 8 KiB, that of grpc-go 16 MiB.
 const (
 	headerKey   = "evorag"
-	headerBytes = 1 << 20 // more is left out: proxies on the way have limits of their own
+	headerBytes = 1 << 20  // more is left out: proxies on the way have limits of their own
+	usualBytes  = 16 << 10 // most retrievals have fewer
 )
 
 // header is the retrieval as gRPC metadata for callers that look for it there; nil for
 // others. body is r as JSON. Where it is too large the paths are left out.
-func header(caller metadata.MD, r *graph.Retrieval, body []byte) (metadata.MD, error) {
+func header(caller metadata.MD, r *graph.Retrieval, body string) (metadata.MD, error) {
 	if agent := caller.Get("user-agent"); len(agent) == 0 || !strings.Contains(agent[0], "grpc-go/") {
 		return nil, nil
 	}
@@ -36,19 +36,23 @@ func header(caller metadata.MD, r *graph.Retrieval, body []byte) (metadata.MD, e
 		if err != nil {
 			return nil, err
 		}
-		text = ascii(b)
+		text = ascii(string(b))
 	}
 	return metadata.Pairs(headerKey, text), nil
 }
 
 // ascii is JSON with everything beyond printable ASCII escaped, as metadata must be.
-func ascii(b []byte) string {
-	if !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x7f }) {
-		return string(b)
+func ascii(text string) string {
+	plain := true
+	for i := range len(text) {
+		plain = plain && text[i] < 0x7f
+	}
+	if plain {
+		return text
 	}
 	var out strings.Builder
-	out.Grow(len(b))
-	for _, r := range string(b) {
+	out.Grow(len(text))
+	for _, r := range text {
 		switch {
 		case r < 0x7f:
 			out.WriteByte(byte(r)) // JSON has no control characters left

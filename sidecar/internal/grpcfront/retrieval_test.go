@@ -17,14 +17,14 @@ func TestOnlyCallersInGoGetTheRetrievalAsHeader(t *testing.T) {
 	body, err := json.Marshal(r)
 	require.NoError(t, err)
 	for agent, want := range map[string]bool{"grpc-go/1.85.0": true, "mine grpc-go/1.2": true, "grpc-java-netty/1.60": false, "": false} {
-		md, err := header(metadata.Pairs("user-agent", agent), r, body)
+		md, err := header(metadata.Pairs("user-agent", agent), r, string(body))
 		require.NoError(t, err)
 		require.Equal(t, want, len(md) == 1, agent)
 		if want {
 			require.JSONEq(t, string(body), md.Get(headerKey)[0])
 		}
 	}
-	md, err := header(nil, r, body)
+	md, err := header(nil, r, string(body))
 	require.NoError(t, err)
 	require.Empty(t, md)
 }
@@ -33,7 +33,7 @@ func TestAHeaderThatIsTooLargeLosesItsPathsAndSaysSo(t *testing.T) {
 	r := &graph.Retrieval{ID: "r1", Alpha: 0.5, Context: strings.Repeat("x", headerBytes), Results: make([]graph.Result, 7)}
 	body, err := json.Marshal(r)
 	require.NoError(t, err)
-	md, err := header(metadata.Pairs("user-agent", "grpc-go/1"), r, body)
+	md, err := header(metadata.Pairs("user-agent", "grpc-go/1"), r, string(body))
 	require.NoError(t, err)
 	var got graph.Retrieval
 	require.NoError(t, json.Unmarshal([]byte(md.Get(headerKey)[0]), &got))
@@ -50,7 +50,7 @@ func TestEscapedJSONIsPrintableAndMeansTheSame(t *testing.T) {
 		require.NoError(t, err)
 		var want, got string
 		require.NoError(t, json.Unmarshal(body, &want))
-		escaped := ascii(body)
+		escaped := ascii(string(body))
 		for _, b := range []byte(escaped) {
 			require.True(t, b >= 0x20 && b < 0x7f)
 		}

@@ -23,7 +23,7 @@ func TestChainsAreSortedByZAsIfCompared(t *testing.T) {
 		later := func(x, y int32) int { return cmp.Compare(y, x) }
 		slices.SortFunc(want, func(x, y int32) int { return cmp.Or(cmp.Compare(z[y], z[x]), later(x, y)) })
 		got := []int32{}
-		for _, k := range sortByZ(keys, make([]sortKey, len(z)), later) {
+		for _, k := range sortByZ(keys, make([]sortKey, len(z)), new(digits), later) {
 			got = append(got, k.at)
 		}
 		require.Equal(t, want, got)

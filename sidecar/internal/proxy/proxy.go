@@ -217,7 +217,7 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 		}
 	}
 	answer.JSON = data.AppendTo(make([]byte, 0, len(answer.JSON)))
-	go q.release(data)
+	q.release(data)
 	retrieval := q.retrieval()
 	retrieval.ID = <-id
 	q.stages.mark("render", p.Now())

@@ -24,7 +24,17 @@ type texts struct {
 // process: that among twice textsKept texts one is taken for another has a chance of 3 in 10^11.
 type remembered struct {
 	ids     map[uint64]uint32
-	vectors relevance.List // in the order in which they came, that of the answers of the engine
+	keys    []uint64 // by id, in the order in which they came, that of the answers of the engine
+	vectors relevance.Pile
+}
+
+// find gives a text's id, which may well be the one behind before.
+func (r *remembered) find(key uint64, before uint32) (uint32, bool) {
+	if next := int(before) + 1; next < len(r.keys) && r.keys[next] == key {
+		return uint32(next), true
+	}
+	id, ok := r.ids[key]
+	return id, ok
 }
 
 func (r *remembered) get(key uint64) (relevance.Packed, bool) {
@@ -32,7 +42,7 @@ func (r *remembered) get(key uint64) (relevance.Packed, bool) {
 	if !ok {
 		return relevance.Packed{}, false
 	}
-	return r.vectors[id], true
+	return r.vectors.At(int(id)), true
 }
 
 var textSeed = maphash.MakeSeed()
@@ -53,12 +63,14 @@ func (t *texts) vectors(list relevance.List, texts [][]byte) relevance.List {
 	list = room(list, len(texts))
 	var unknown []int
 	t.mu.RLock()
+	id := uint32(0)
 	for i, text := range texts {
-		v, ok := t.now.get(maphash.Bytes(textSeed, text))
-		if !ok {
+		if found, ok := t.now.find(maphash.Bytes(textSeed, text), id); ok {
+			id = found
+			list[i] = t.now.vectors.At(int(id))
+		} else {
 			unknown = append(unknown, i)
 		}
-		list[i] = v
 	}
 	t.mu.RUnlock()
 	for _, i := range unknown {
@@ -77,15 +89,16 @@ func (t *texts) add(key uint64, text string) relevance.Packed {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.now.vectors) >= textsKept {
+	if t.now.vectors.Len() >= textsKept {
 		t.now, t.old = remembered{}, t.now
 	}
 	if t.now.ids == nil {
 		t.now.ids = make(map[uint64]uint32)
 	}
 	if _, known := t.now.ids[key]; !known { // by another query, meanwhile
-		t.now.ids[key] = uint32(len(t.now.vectors))
-		t.now.vectors = append(t.now.vectors, v)
+		t.now.ids[key] = uint32(t.now.vectors.Len())
+		t.now.keys = append(t.now.keys, key)
+		t.now.vectors.Append(v)
 	}
 	return v
 }

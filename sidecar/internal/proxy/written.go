@@ -77,12 +77,13 @@ type chains struct {
 	all       []chain    // best first
 	reached   []reached  // by the ID of the element
 	metapaths []metapath // by their number
-	numbers   map[metapath]int32
+	numbers   map[followed]int32
 	relations map[string]uint32 // numbers of the predicates
 	terms     *terms
 
 	unsorted     []chain // all, as the engine gave them
 	order, spare []sortKey
+	digits       digits
 	names        [][]byte
 	entities     relevance.List // by the ID of the element
 	picked       []int
@@ -95,27 +96,27 @@ type chain struct {
 	kept bool
 }
 
-func (c *chain) root() *render.Element {
-	root := c.end
-	for root.Parent != nil {
-		root = root.Parent
-	}
-	return root
-}
-
 // reached is the way from the root to an element. Chains share their beginnings, so each step
 // is scored once.
 type reached struct {
 	element  *render.Element // nil: not on a chain
 	known    bool
+	root     int32 // the ID of the way's first element
 	metapath int32
+	place    int32   // of a root, from 1: how many roots have a better chain, and one; 0: not known
 	sr       float64 // of the last step
 	sum      rank.Sum
-	place    int // of a root, from 1: how many roots have a better chain, and one; 0: not known
 }
 
 // metapath is a sequence of relations: another one, and one more. The first is the empty one.
 type metapath struct {
+	followed
+	relation uint32  // the number of the last one's predicate
+	asked    float64 // what the question moves the last one's Sc by
+}
+
+// followed tells metapaths apart.
+type followed struct {
 	before int32
 	last   graph.Relation
 }
@@ -127,7 +128,7 @@ func newChains(ends, elements int) *chains {
 	c := chainsPool.Get().(*chains)
 	c.all, c.unsorted, c.order, c.spare = room(c.all, ends), room(c.unsorted, ends), room(c.order, ends), room(c.spare, ends)
 	c.reached, c.names = room(c.reached, elements), room(c.names, elements)
-	c.metapaths, c.numbers, c.relations = append(c.metapaths[:0], metapath{}), map[metapath]int32{}, map[string]uint32{}
+	c.metapaths, c.numbers, c.relations = append(c.metapaths[:0], metapath{}), map[followed]int32{}, map[string]uint32{}
 	return c
 }
 
@@ -168,7 +169,7 @@ func (q *query) score(ctx context.Context, b *plan.Block, c *chains, ends []*ren
 		}
 		return cmp.Or(compareLines(ends[x], ends[y]), cmp.Compare(x, y))
 	}
-	for place, k := range sortByZ(c.order, c.spare, ties) {
+	for place, k := range sortByZ(c.order, c.spare, &c.digits, ties) {
 		c.all[place] = c.unsorted[k.at]
 	}
 }
@@ -178,17 +179,24 @@ func (q *query) score(ctx context.Context, b *plan.Block, c *chains, ends []*ren
 func (q *query) relevanceOfChains(ctx context.Context, b *plan.Block, c *chains, ends []*render.Element) search.Relevance {
 	topics := map[string]bool{}
 	var read texted
+	last := "" // no predicate
 	for _, end := range ends {
 		for e := end; e != nil && c.reached[e.ID].element == nil; e = e.Parent {
 			c.names[e.ID], c.reached[e.ID].element = e.Name, e
 			if e.Parent == nil {
 				topics[string(e.Name)] = true
+				c.reached[e.ID].root = int32(e.ID)
 				break
 			}
-			if _, known := c.relations[e.Step.Predicate]; !known {
-				c.relations[e.Step.Predicate] = uint32(len(read.relations))
-				read.labels = append(read.labels, q.view.label(e.Step.Predicate))
-				read.relations = append(read.relations, q.texts.vector(q.view.label(e.Step.Predicate)))
+			predicate := e.Relation().Predicate
+			if predicate == last { // siblings follow one another
+				continue
+			}
+			last = predicate
+			if _, known := c.relations[predicate]; !known {
+				c.relations[predicate] = uint32(len(read.relations))
+				read.labels = append(read.labels, q.view.label(predicate))
+				read.relations = append(read.relations, q.texts.vector(q.view.label(predicate)))
 			}
 		}
 	}
@@ -209,10 +217,10 @@ func (q *query) relevanceOfChains(ctx context.Context, b *plan.Block, c *chains,
 				continue
 			}
 			head, object := e.Parent.Name, e.Name
-			if e.Step.Inverse {
+			if e.Relation().Inverse {
 				head, object = object, head
 			}
-			out[i] = relevance.TripletText(string(head), q.view.label(e.Step.Predicate), string(object))
+			out[i] = relevance.TripletText(string(head), q.view.label(e.Relation().Predicate), string(object))
 		}
 		return out
 	}
@@ -228,23 +236,25 @@ func (c *chains) reach(e *render.Element, alpha float64, sr search.Relevance) *r
 		return r
 	}
 	before := c.reach(e.Parent, alpha, sr)
-	r.known = true
-	r.sr = sr.Sr(uint32(e.Parent.ID), c.relations[e.Step.Predicate], uint32(e.ID), uint32(e.ID))
-	r.sum = before.sum.Add(rank.P(alpha, r.sr, rank.Shifted(e.Step.Sc(), c.terms.asked(e.Step.Relation()))), e.Step.Sc())
-	r.metapath = c.number(metapath{before.metapath, e.Step.Relation()})
+	r.known, r.root = true, before.root
+	r.metapath = c.number(followed{before.metapath, e.Relation()})
+	m := &c.metapaths[r.metapath]
+	r.sr = sr.Sr(uint32(e.Parent.ID), m.relation, uint32(e.ID), uint32(e.ID))
+	sc := graph.Contribution{Score: e.Score}.Sc()
+	r.sum = before.sum.Add(rank.P(alpha, r.sr, rank.Shifted(sc, m.asked)), sc)
 	return r
 }
 
 // number is that of a metapath.
-func (c *chains) number(m metapath) int32 {
-	if last := len(c.metapaths) - 1; c.metapaths[last] == m && last > 0 { // siblings follow one another
+func (c *chains) number(f followed) int32 {
+	if last := len(c.metapaths) - 1; last > 0 && c.metapaths[last].followed == f { // siblings follow one another
 		return int32(last)
 	}
-	n, known := c.numbers[m]
+	n, known := c.numbers[f]
 	if !known {
 		n = int32(len(c.metapaths))
-		c.metapaths = append(c.metapaths, m)
-		c.numbers[m] = n
+		c.metapaths = append(c.metapaths, metapath{f, c.relations[f.last.Predicate], c.terms.asked(f.last)})
+		c.numbers[f] = n
 	}
 	return n
 }
@@ -281,7 +291,7 @@ func compareSteps(a, b *render.Element) int {
 			return c
 		}
 	}
-	return cmp.Or(strings.Compare(a.Step.Predicate, b.Step.Predicate), cmp.Compare(a.UID, b.UID))
+	return cmp.Or(strings.Compare(a.Relation().Predicate, b.Relation().Predicate), cmp.Compare(a.UID, b.UID))
 }
 
 // retain keeps the best results of every root and marks the chains that they hold.
@@ -292,10 +302,10 @@ func (c *chains) retain(b *plan.Block, v view) []graph.Result {
 	}
 	var counts []int // by the place of the root among those in rank order
 	for i := range c.all {
-		root := &c.reached[c.all[i].root().ID]
+		root := c.rootOf(i)
 		if root.place == 0 {
 			counts = append(counts, 0)
-			root.place = len(counts)
+			root.place = int32(len(counts))
 		}
 		counts[root.place-1]++
 	}
@@ -305,7 +315,7 @@ func (c *chains) retain(b *plan.Block, v view) []graph.Result {
 		roots[place], rest = rest[:0:n], rest[n:]
 	}
 	for i := range c.all {
-		place := c.reached[c.all[i].root().ID].place - 1
+		place := c.rootOf(i).place - 1
 		roots[place] = append(roots[place], i)
 	}
 	var results []graph.Result
@@ -317,6 +327,9 @@ func (c *chains) retain(b *plan.Block, v view) []graph.Result {
 	slices.SortStableFunc(results, func(x, y graph.Result) int { return cmp.Compare(y.Z, x.Z) })
 	return results
 }
+
+// rootOf is the root of the i-th best chain.
+func (c *chains) rootOf(i int) *reached { return &c.reached[c.reached[c.all[i].end.ID].root] }
 
 func (c *chains) result(b *plan.Block, bundle rank.Bundle, v view) graph.Result {
 	best := &c.all[bundle.Members[0]]
@@ -330,7 +343,7 @@ func (c *chains) result(b *plan.Block, bundle rank.Bundle, v view) graph.Result 
 		ch.kept = true
 		in := instance{explain: b.Explain, alpha: b.Alpha, z: ch.key.Z, bias: r.Bias, nodes: []graph.Node{r.Start}}
 		for _, e := range ch.end.Line()[1:] {
-			in.add(e.Step, v.label(e.Step.Predicate), graph.Node{UID: e.UID, Name: string(e.Name)}, c.reached[e.ID].sr, c.terms.asked(e.Step.Relation()))
+			in.add(e.Step(), v.label(e.Relation().Predicate), graph.Node{UID: e.UID, Name: string(e.Name)}, c.reached[e.ID].sr, c.terms.asked(e.Relation()))
 		}
 		r.Instances = append(r.Instances, in.done())
 	}
