@@ -223,7 +223,7 @@ func span(steps []search.Step, r search.Rel) (from, to int) {
 func (g *Graph) find(n search.Node, r search.Rel, to search.Node) (search.Step, bool) {
 	steps, other := g.under(n, r), g.under(to, r^1)
 	if len(other) < len(steps) {
-		steps, n, to = other, to, n
+		steps, to = other, n
 	}
 	i := slices.IndexFunc(steps, func(s search.Step) bool { return s.To == to })
 	if i < 0 {
