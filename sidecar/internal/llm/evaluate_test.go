@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -85,6 +86,7 @@ func TestInvalidOutputIsRetriedOnceWithItsFaultAndNeverGuessed(t *testing.T) {
 				require.Nil(t, got)
 				require.ErrorIs(t, err, llm.ErrOutput)
 				require.ErrorIs(t, err, llm.ErrWait)
+				require.ErrorIs(t, err, credit.ErrUnusable)
 				require.ErrorContains(t, err, c.fault)
 				require.ErrorContains(t, err, "wait")
 				require.Equal(t, 2, s.Calls())
@@ -115,6 +117,7 @@ func TestAnEvaluationThatCannotBeHadWaits(t *testing.T) {
 			got, err := llm.NewEvaluator(k).Evaluate(t.Context(), about, films())
 			require.Nil(t, got)
 			require.ErrorIs(t, err, llm.ErrWait)
+			require.Equal(t, name == "a refusal" || name == "no choices", errors.Is(err, credit.ErrUnusable), "a server that is away says nothing about the rating")
 		})
 	}
 }
