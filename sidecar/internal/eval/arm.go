@@ -65,8 +65,8 @@ func (a Arm) rated(examples []example, hash *relevance.Hash, r *rand.Rand) {
 		case a.Source == Embedding:
 			e.score = 1 + 4*min(1, max(0, hash.Embed(e.text).Dot(hash.Embed(strings.Join(e.question.Answers, ", ")))))
 		case e.response == nil: // a model's words
-			_, _, f1 := Text(e.text, e.question.Answers)
-			e.score = 1 + 4*f1
+			acc, _, f1 := Text(e.text, e.question.Answers)
+			e.score = 1 + 4*max(acc, f1)
 		default:
 			e.score = 1 + 4*F1(e.response, e.question.Answers)
 		}
