@@ -16,6 +16,10 @@ var (
 	ErrNoGold     = errors.New("no reference answer; send it as answer, or leave the evaluator gold out")
 )
 
+// ErrUnusable is in the chain of an evaluator's error that is no matter of time: it evaluates, but
+// what it gives can't be used.
+var ErrUnusable = errors.New("the evaluator gives nothing that can be used")
+
 // Template names what the features of questions are made by; steps along others are no use to
 // today's weights.
 var Template = relevance.TemplateOf(relevance.DefaultDim)

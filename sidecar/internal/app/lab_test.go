@@ -10,12 +10,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/evorag/dgraph-evorag/sidecar/internal/app"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/engine/enginetest"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/eval"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/llm/llmtest"
@@ -116,11 +119,14 @@ func TestTheHarnessPlantsRefinesAndTakesTimes(t *testing.T) {
 	}
 }
 
+// TestTheHarnessLetsAModelAnswerAndJudge with a model that is odd now and then, as small ones are: it
+// answers nothing at all, and writes prose where JSON was asked for.
 func TestTheHarnessLetsAModelAnswerAndJudge(t *testing.T) {
 	enginetest.Long(t)
 	if testing.Short() {
 		t.Skip("starts an engine of its own")
 	}
+	firm := regexp.MustCompile(`Question: .*Firm (\d+)`)
 	model := llmtest.New(t, func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
 			Stream   bool
@@ -129,9 +135,17 @@ func TestTheHarnessLetsAModelAnswerAndJudge(t *testing.T) {
 		raw, _ := io.ReadAll(r.Body)
 		_ = json.Unmarshal(raw, &body)
 		text := body.Messages[len(body.Messages)-1].Content
+		n := -1
+		if m := firm.FindStringSubmatch(body.Messages[1].Content); m != nil {
+			n, _ = strconv.Atoi(m[1])
+		}
 		switch {
+		case body.Stream && n%5 == 0:
+			llmtest.Streams(llmtest.Stops, llmtest.Done)(w, r)
 		case body.Stream:
 			llmtest.Streams("It is ", "Town 7.", llmtest.Stops, llmtest.Usage, llmtest.Done)(w, r)
+		case n%5 == 1 || n%5 == 2 && !strings.Contains(text, "Rate the response"): // a judge's or an evaluator's
+			llmtest.Says("Five stars!")(w, r)
 		case strings.Contains(text, "Rate the response"):
 			llmtest.Says(`{"reason": "So it seems.", "score": 2}`)(w, r)
 		default: // the evaluator: every result has contributed
@@ -152,7 +166,11 @@ func TestTheHarnessLetsAModelAnswerAndJudge(t *testing.T) {
 		Kinds: []eval.Kind{eval.Unseen}, Seeds: 1, Iterations: 1, Sizes: eval.Sizes{Train: 20, Test: 20}, Detail: []string{"firms"}, DetailKinds: []eval.Kind{eval.Unseen}, DetailSeeds: 1,
 		Experiments: []eval.Experiment{eval.Sources},
 	}
-	r, err := eval.Run(t.Context(), lab, []*eval.Set{firms(t)}, plan, eval.Options{Iterations: 1, Concurrency: 4, Batch: 20, Model: true, Progress: func(string, ...any) {}})
+	cfg, err := config.Load(lab.Sources)
+	require.NoError(t, err)
+	judge, err := app.NewRater(cfg)
+	require.NoError(t, err)
+	r, err := eval.Run(t.Context(), lab, []*eval.Set{firms(t)}, plan, eval.Options{Iterations: 1, Concurrency: 4, Batch: 20, Model: true, Judge: judge, Progress: func(string, ...any) {}})
 	require.NoError(t, err)
 	arms := map[string]*eval.Trial{}
 	for _, trial := range r.Trials {
@@ -160,9 +178,12 @@ func TestTheHarnessLetsAModelAnswerAndJudge(t *testing.T) {
 		require.Positive(t, trial.Points[0].FirstToken)
 		require.InDelta(t, 7, trial.Points[0].Prompt, 1e-9, "by the model's count")
 		require.Zero(t, trial.Points[0].Score.EM)
+		require.Positive(t, trial.Points[0].Unanswered, "it counts as wrong")
 		require.LessOrEqual(t, trial.Points[0].Score.ACC, .2, "one town in forty is the one that it says")
 	}
 	require.Contains(t, arms, "llm ratings")
+	require.Positive(t, arms["llm ratings"].Points[1].Unrated)
+	require.InDelta(t, 2, arms["llm ratings"].Points[1].Rating, 0)
 	require.Contains(t, arms, "embedding ratings")
 	require.InDelta(t, 1+4./3, arms["feedback + evolution"].Points[1].Rating, .3, "F1 of its words: one of four is shared with any town")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/answer"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
@@ -22,6 +23,22 @@ func NewJudge(cfg config.Config) (*llm.Judge, error) {
 		return nil, errNoModel
 	}
 	return llm.NewJudge(newModel(cfg.LLM, nil)), nil
+}
+
+// NewRater makes a judge of responses by what was retrieved for them, with the configured model. It
+// gives 1 to 5, and 0 where the model is there and comes to no rating.
+func NewRater(cfg config.Config) (func(ctx context.Context, question, response string, found *graph.Retrieval) (float64, error), error) {
+	judge, err := NewJudge(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, question, response string, found *graph.Retrieval) (float64, error) {
+		rating, err := judge.Rate(ctx, llm.Case{Question: question, Response: response, Retrieval: found})
+		if errors.Is(err, llm.ErrOutput) || errors.Is(err, llm.ErrTimeout) || errors.As(err, new(*llm.Refusal)) {
+			return 0, nil
+		}
+		return float64(rating.Score), err
+	}, nil
 }
 
 // NewExtractor makes an extractor with the configured model; observe is told of every call.

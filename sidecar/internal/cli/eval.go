@@ -121,6 +121,11 @@ func (e *evaluation) run(cmd *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	e.options.Iterations, e.options.Model = e.plan.Iterations, cfg.LLM.BaseURL != ""
+	if e.options.Model {
+		if e.options.Judge, err = app.NewRater(cfg); err != nil {
+			return err
+		}
+	}
 	e.options.Progress = func(format string, args ...any) { fmt.Fprintf(e.Err, format+"\n", args...) }
 	report, err := eval.Run(cmd.Context(), lab, sets, e.plan, e.options)
 	report.Version, report.Model = e.Version, cfg.LLM.Model

@@ -15,7 +15,7 @@ type Source string
 const (
 	Gold      Source = "gold"      // F1 with the reference answers
 	Embedding Source = "embedding" // cosine of the built-in embedder with them
-	LLM       Source = "llm"       // the configured model, by itself
+	LLM       Source = "llm"       // the configured model
 )
 
 // Arm is one way to run a trial. The zero Arm but for its name is: the sidecar's defaults, ratings by
@@ -61,11 +61,12 @@ func (a Arm) rated(examples []example, hash *relevance.Hash, r *rand.Rand) {
 	for i := range examples {
 		e := &examples[i]
 		switch {
+		case a.Source == LLM: // see runner.judged
 		case a.Source == Embedding:
 			e.score = 1 + 4*min(1, max(0, hash.Embed(e.text).Dot(hash.Embed(strings.Join(e.question.Answers, ", ")))))
 		case e.response == nil: // a model's words
-			_, _, f1 := Text(e.text, e.question.Answers)
-			e.score = 1 + 4*f1
+			acc, _, f1 := Text(e.text, e.question.Answers)
+			e.score = 1 + 4*max(acc, f1)
 		default:
 			e.score = 1 + 4*F1(e.response, e.question.Answers)
 		}

@@ -51,6 +51,19 @@ func TestRatings(t *testing.T) {
 	require.InDelta(t, .5, right, .08, "and cuts them off from what was answered")
 }
 
+// A model answers in sentences and cites what it used, as it is told to. It is not to be punished for that.
+func TestARightAnswerInASentenceIsRatedAsRight(t *testing.T) {
+	examples := []example{
+		{question: Question{Answers: []string{"Ottawa"}}, text: "The capital of Canada is the city of Ottawa [1]."},
+		{question: Question{Answers: []string{"Ottawa"}}, text: "The capital of Canada is Toronto [2]."},
+		{question: Question{Answers: []string{"Upper Canada"}}, text: "Canada [1]"},
+	}
+	Arm{}.rated(examples, nil, rand.New(rand.NewPCG(1, 1)))
+	require.InDelta(t, 5, examples[0].score, 0)
+	require.InDelta(t, 1, examples[1].score, 0)
+	require.InDelta(t, 1+4*2./3, examples[2].score, 1e-9, "half of the words, and no others")
+}
+
 func TestARatingCarriesReferenceAnswersOnlyWhereAsked(t *testing.T) {
 	e := answeredRight(1)[0]
 	require.Empty(t, Arm{}.rating(e, "id").Answer)

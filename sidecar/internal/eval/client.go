@@ -58,6 +58,10 @@ type answered struct {
 	firstToken time.Duration
 }
 
+// errUnanswered is returned where the model was asked and gave no whole answer, as small ones
+// sometimes do. It says nothing about the next question.
+var errUnanswered = errors.New("the model gave no answer")
+
 // answer lets the model answer, streamed, and takes the time to the first piece of text.
 func (c *client) answer(ctx context.Context, a ask) (out answered, err error) {
 	body, err := json.Marshal(struct {
@@ -91,7 +95,12 @@ func (c *client) answer(ctx context.Context, a ask) (out answered, err error) {
 				out.firstToken = time.Since(began)
 			}
 		case "error":
-			return out, fmt.Errorf("the model gave no answer: %s", data)
+			for _, code := range []string{"model_empty", "model_cut_off", "model_timeout"} {
+				if strings.Contains(data, `"`+code+`"`) {
+					return out, fmt.Errorf("%w: %s", errUnanswered, data)
+				}
+			}
+			return out, fmt.Errorf("the model can't be asked: %s", data)
 		case "done":
 			return out, json.Unmarshal([]byte(data), &out)
 		}

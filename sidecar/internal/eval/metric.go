@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,10 +35,10 @@ func set(names []string) map[string]bool {
 
 // Text are ACC, EM and F1 of a response in words, as the paper defines them: whether a
 // reference answer stands in it, whether it is one, and the overlap in words with the nearest
-// one (or with all of them together, where that is more). Articles, case and punctuation don't
-// count.
+// one (or with all of them together, where that is more). Articles, case, punctuation and the
+// numbers of cited lines don't count.
 func Text(response string, gold []string) (acc, em, f1 float64) {
-	r := plain(response)
+	r := plain(cited.ReplaceAllString(response, " "))
 	all := []string{}
 	for _, g := range gold {
 		w := plain(g)
@@ -58,6 +59,9 @@ func Text(response string, gold []string) (acc, em, f1 float64) {
 	}
 	return acc, em, max(f1, overlap(r, all))
 }
+
+// cited matches [3] and [1, 2], with which a model names what it used.
+var cited = regexp.MustCompile(`\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]`)
 
 func plain(text string) []string {
 	return slices.DeleteFunc(strings.Fields(entity.Normalize(text)), func(w string) bool { return w == "a" || w == "an" || w == "the" })

@@ -132,7 +132,7 @@ func (p Plan) arms(set string, kind Kind, seed int, model bool) []Arm {
 		vary(goldJudge, func(a *Arm) { a.Judge = "gold" })
 		if model {
 			vary(llmJudge, func(a *Arm) {
-				a.Source, a.Settings = LLM, map[string]string{"judge.share": "1", "feedback.evaluator": "llm"}
+				a.Source, a.Settings = LLM, map[string]string{"feedback.evaluator": "llm"}
 			})
 		}
 	}

@@ -87,7 +87,7 @@ func (r *Report) set(ctx context.Context, lab Lab, s *Set, triples []Triple, o O
 			if err != nil {
 				return err
 			}
-			for _, arm := range r.Plan.arms(s.Name, kind, seed, o.Model) {
+			for _, arm := range r.Plan.arms(s.Name, kind, seed, o.Judge != nil) {
 				arm.Settings = settings(arm.Settings)
 				t, err := runner.trial(ctx, split, arm, uint64(seed)) //nolint:gosec // small
 				if err != nil {

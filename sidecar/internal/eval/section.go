@@ -328,14 +328,18 @@ func (r *Report) changes() section {
 	return s
 }
 
-// answers is the time that a chat model takes.
+// answers is the time that a chat model takes, and where it comes to nothing.
 func (r *Report) answers() section {
-	s := section{ID: "answers", Title: "Time to the first token", Text: "From the question to the first piece of the chat model's answer, the retrieval included."}
-	t := table{Head: []string{"set", "held out", "", "iteration", "first token, ms", "tokens of the prompt"}}
+	s := section{ID: "answers", Title: "The chat model", Text: "First token: from the question to the first piece of the model's answer, the retrieval included. A question without a whole answer counts as wrong. Rating: mean of the iteration's, 1 to 5; a response that a model was to rate and did not teaches nothing."}
+	t := table{Head: []string{"set", "held out", "", "iteration", "first token, ms", "tokens of the prompt", "unanswered", "rating", "unrated"}}
 	for _, trial := range r.Trials {
 		for _, p := range []Point{trial.first(), trial.last()} {
-			if p.FirstToken > 0 {
-				t.Rows = append(t.Rows, []string{trial.Set, string(trial.Split), trial.Arm, fmt.Sprint(p.Iteration), fmt.Sprintf("%.0f", p.FirstToken), fmt.Sprintf("%.0f", p.Prompt)})
+			if p.FirstToken > 0 || p.Unanswered > 0 {
+				rating := ""
+				if p.Rating > 0 {
+					rating = fmt.Sprintf("%.2f", p.Rating)
+				}
+				t.Rows = append(t.Rows, []string{trial.Set, string(trial.Split), trial.Arm, fmt.Sprint(p.Iteration), fmt.Sprintf("%.0f", p.FirstToken), fmt.Sprintf("%.0f", p.Prompt), fmt.Sprint(p.Unanswered), rating, fmt.Sprint(p.Unrated)})
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,8 @@ type Point struct {
 
 	FirstToken float64 `json:"first_token_ms,omitempty"` // of a chat model's answers, mean, retrieval included
 	Prompt     float64 `json:"prompt_tokens,omitempty"`  // by the model's own count, mean
+	Unanswered int     `json:"unanswered,omitempty"`     // held-out questions to which the model gave no whole answer: they count as wrong
+	Unrated    int     `json:"unrated,omitempty"`        // responses of the iteration that a model was to rate and did not
 
 	Outcomes []Outcome `json:"-"` // by held-out question, in the split's order
 	edges    map[string]bool
@@ -67,8 +70,11 @@ type Options struct {
 	Concurrency int  // calls at once
 	Batch       int  // questions asked, then rated, before the next are asked; the sidecar learns in its own batches
 	Model       bool // a chat model is configured and answers
-	Linked      bool // let the sidecar find the topic entities in the question
-	Progress    func(format string, args ...any)
+	// Judge lets that model rate a response to a question, 1 to 5, by what was retrieved for it; 0: it
+	// has not come to a rating. Without it there are no ratings by a model.
+	Judge    func(ctx context.Context, question, response string, found *graph.Retrieval) (float64, error)
+	Linked   bool // let the sidecar find the topic entities in the question
+	Progress func(format string, args ...any)
 }
 
 // runner runs trials on one cluster.
@@ -123,7 +129,7 @@ func (r *runner) trial(ctx context.Context, split *Split, arm Arm, seed uint64) 
 		if err != nil {
 			return nil, err
 		}
-		after.Iteration, after.Rating, after.Counts, after.RetrieveS, after.LearnS = i, p.Rating, p.Counts, p.RetrieveS, p.LearnS
+		after.Iteration, after.Rating, after.Counts, after.RetrieveS, after.LearnS, after.Unrated = i, p.Rating, p.Counts, p.RetrieveS, p.LearnS, p.Unrated
 		t.Points = append(t.Points, after)
 	}
 	if err := r.probe(ctx, c, split.Test, arm, t, r.Iterations); err != nil {
@@ -176,7 +182,7 @@ func (r *runner) request(q Question, arm Arm) ask {
 // evaluate asks the held-out questions and compares. Nothing is rated.
 func (r *runner) evaluate(ctx context.Context, c *client, test []Question, arm Arm, change func(*ask)) (Point, error) {
 	p := Point{Outcomes: make([]Outcome, len(test)), edges: map[string]bool{}}
-	readings, answers := make([]Reading, len(test)), make([]answered, len(test))
+	readings, answers := make([]Reading, len(test)), make([]*answered, len(test))
 	err := r.each(ctx, len(test), func(ctx context.Context, i int) error {
 		a := r.request(test[i], arm)
 		if change != nil {
@@ -193,10 +199,10 @@ func (r *runner) evaluate(ctx context.Context, c *client, test []Question, arm A
 		response := strings.Join(readings[i].Top, ", ")
 		if r.Model && change == nil {
 			got, err := c.answer(ctx, a)
-			if err != nil {
+			if err != nil && !errors.Is(err, errUnanswered) {
 				return fmt.Errorf("question %s: %w", test[i].ID, err)
 			}
-			answers[i], response = got, got.Text
+			answers[i], response = &got, got.Text
 		}
 		p.Outcomes[i] = outcome(test[i], readings[i], response)
 		p.Outcomes[i].planted = shows(found, r.planted[test[i].ID])
@@ -207,10 +213,20 @@ func (r *runner) evaluate(ctx context.Context, c *client, test []Question, arm A
 			p.edges[e] = true
 		}
 	}
+	whole := 0
 	for _, a := range answers {
-		p.FirstToken += 1000 * a.firstToken.Seconds() / float64(len(test))
-		p.Prompt += float64(a.Usage.PromptTokens) / float64(len(test))
+		switch {
+		case a == nil:
+		case a.Text == "":
+			p.Unanswered++
+		default:
+			whole++
+			p.FirstToken += 1000 * a.firstToken.Seconds()
+			p.Prompt += float64(a.Usage.PromptTokens)
+		}
 	}
+	p.FirstToken /= float64(max(1, whole))
+	p.Prompt /= float64(max(1, whole))
 	p.Score = mean(p.Outcomes)
 	return p, err
 }
@@ -238,11 +254,15 @@ func (r *runner) iteration(ctx context.Context, c *client, questions []Question,
 		}
 		p.RetrieveS += time.Since(began).Seconds()
 		arm.rated(examples, r.hash, chance)
+		if arm.Source == LLM {
+			all := len(examples)
+			if examples, err = r.judged(ctx, examples); err != nil {
+				return p, sent, err
+			}
+			p.Unrated += all - len(examples)
+		}
 		began = time.Now()
 		for i, e := range examples {
-			if arm.Source == LLM { // the sidecar rates its answers itself
-				continue
-			}
 			if err := c.rate(ctx, arm.rating(e, fmt.Sprintf("%s:%d", id, from+i))); err != nil {
 				return p, sent, err
 			}
@@ -270,7 +290,23 @@ func (a Arm) rating(e example, id string) rating {
 	if a.Judge == "gold" {
 		out.Answer = e.question.Answers
 	}
+	if a.Source == LLM {
+		out.Source = "llm"
+	}
 	return out
+}
+
+// judged are the examples that the model has rated, with its ratings. The sidecar could rate by
+// itself (judge.share), but would rate the answers to the held-out questions as well.
+func (r *runner) judged(ctx context.Context, examples []example) ([]example, error) {
+	err := r.each(ctx, len(examples), func(ctx context.Context, i int) (err error) {
+		e := &examples[i]
+		if e.score, err = r.Judge(ctx, e.question.Text, e.text, e.found); err != nil {
+			return fmt.Errorf("question %s: the judge: %w", e.question.ID, err)
+		}
+		return nil
+	})
+	return slices.DeleteFunc(examples, func(e example) bool { return e.score == 0 }), err
 }
 
 // examples asks questions and reads the responses; those with no result can't be rated.
@@ -291,10 +327,10 @@ func (r *runner) examples(ctx context.Context, c *client, questions []Question, 
 		e := example{question: q, found: found, response: respond(read(q, found))}
 		if r.Model {
 			got, err := c.answer(ctx, r.request(q, arm))
-			if err != nil {
+			if err != nil && !errors.Is(err, errUnanswered) {
 				return fmt.Errorf("question %s: %w", q.ID, err)
 			}
-			e.found.ID, e.response, e.text = got.Retrieval, nil, got.Text
+			e.found.ID, e.response, e.text = got.Retrieval, nil, got.Text // none: it is left out below
 		} else {
 			e.text = strings.Join(e.response, ", ")
 		}

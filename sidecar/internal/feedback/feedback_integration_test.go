@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +148,29 @@ func TestARatingWaitsForItsEvaluator(t *testing.T) {
 	require.Contains(t, s.becomes(t, id, "waiting").Reason, "the model is away")
 	close(m.err)
 	s.becomes(t, id, "applied")
+}
+
+// babbler is a model whose output is never what was asked for.
+type babbler struct{ calls atomic.Int64 }
+
+func (b *babbler) Evaluate(context.Context, credit.Answer, graph.Retrieval) ([]credit.Evaluation, error) {
+	b.calls.Add(1)
+	return nil, fmt.Errorf("%w: it holds no JSON object", credit.ErrUnusable)
+}
+
+func TestARatingIsGivenUpWhoseEvaluatorBabbles(t *testing.T) {
+	c := newCluster(t)
+	b := new(babbler)
+	s := c.start(t, func(o *feedback.Options) { o.Evaluators = map[string]feedback.Evaluator{"llm": b} })
+	r := c.shown(time.Now())
+	s.Remember(r)
+	id := s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "x", "evaluator": "llm"})
+	reason := s.becomes(t, id, "void").Reason
+	require.Contains(t, reason, "it holds no JSON object")
+	require.Contains(t, reason, "3 times")
+	other := s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "x", "rater": "ann"})
+	s.becomes(t, other, "applied")
+	require.EqualValues(t, 3, b.calls.Load(), "a model costs something each time it is asked")
 }
 
 func TestWhatIsRefusedAtTheDoor(t *testing.T) {

@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -134,14 +135,22 @@ func (s *Service) prepare(ctx context.Context, events []stored, learner credit.L
 			return prepared{err: ctx.Err()}
 		case errors.Is(err, credit.ErrNoResponse), errors.Is(err, credit.ErrNoGold), errors.Is(err, errNever):
 			p.rest = append(p.rest, fate{e, statusVoid, err.Error()})
+		case errors.Is(err, credit.ErrUnusable) && s.unusable.up(e.uid) >= enoughUnusable:
+			s.unusable.forget(e.uid)
+			p.rest = append(p.rest, fate{e, statusVoid, fmt.Sprintf("evaluated %d times: %v", enoughUnusable, err)})
 		case err != nil:
 			p.rest = append(p.rest, fate{e, statusWaiting, err.Error()})
 		default:
+			s.unusable.forget(e.uid)
 			p.lessons = append(p.lessons, l)
 		}
 	}
 	return p
 }
+
+// enoughUnusable evaluations of a rating, Retry apart, make it void: each may cost calls of a model,
+// which says much the same every time.
+const enoughUnusable = 3
 
 // errNever is in the chain of errors that time doesn't mend.
 var errNever = errors.New("this rating can't be learned from")

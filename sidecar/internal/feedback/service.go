@@ -32,7 +32,7 @@ type IDs interface {
 }
 
 // Evaluator judges what each result of a retrieval had to do with the response. An error
-// means: not now; the rating waits.
+// means: not now; the rating waits. After a few with credit.ErrUnusable in their chain it is void.
 type Evaluator interface {
 	Evaluate(ctx context.Context, a credit.Answer, r graph.Retrieval) ([]credit.Evaluation, error)
 }
@@ -96,8 +96,32 @@ type Service struct {
 	weights   atomic.Pointer[learnedWeights]
 	weighing  sync.Mutex     // changes weights
 	failures  map[string]int // of ratings by uid, the worker's own
+	unusable  tally          // evaluations of ratings, by uid
 	altered   atomic.Bool    // data may have been dropped
 	dropped   atomic.Int64   // when data were dropped, in Unix nanoseconds; 0: not seen
+}
+
+// tally counts by uid. The zero tally is ready to use, and safe for concurrent use.
+type tally struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+// up counts one more and tells how many that makes.
+func (t *tally) up(uid string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.n == nil {
+		t.n = map[string]int{}
+	}
+	t.n[uid]++
+	return t.n[uid]
+}
+
+func (t *tally) forget(uid string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.n, uid)
 }
 
 // New makes a Service. It reads nothing yet.

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,7 +21,8 @@ func NewEvaluator(c *Client) *Evaluator { return &Evaluator{c} }
 // Evaluate judges all results of a retrieval in one call, in their order. Results that the
 // context has no room for get the zero Evaluation, which the gate holds back: the model that
 // answered has not seen them either. Errors: ErrNoResponse, and those of the client, which
-// have ErrWait in their chain; output that is invalid twice is ErrOutput.
+// have ErrWait in their chain; output that is invalid twice is ErrOutput, and that and a *Refusal
+// have credit.ErrUnusable in their chain as well.
 func (e *Evaluator) Evaluate(ctx context.Context, a credit.Answer, r graph.Retrieval) ([]credit.Evaluation, error) {
 	if strings.TrimSpace(a.Response) == "" {
 		return nil, ErrNoResponse
@@ -40,6 +42,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, a credit.Answer, r graph.Retri
 		maxTokens: 1000 + 60*len(numbers),
 		schema:    evaluationSchema(numbers),
 	}, func(raw []byte) error { return readEvaluations(raw, numbers, p.lines, out) })
+	if errors.Is(err, ErrOutput) || errors.As(err, new(*Refusal)) {
+		return nil, fmt.Errorf("%w: %w", credit.ErrUnusable, err)
+	}
 	if err != nil {
 		return nil, err
 	}

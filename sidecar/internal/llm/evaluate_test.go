@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -85,6 +86,7 @@ func TestInvalidOutputIsRetriedOnceWithItsFaultAndNeverGuessed(t *testing.T) {
 				require.Nil(t, got)
 				require.ErrorIs(t, err, llm.ErrOutput)
 				require.ErrorIs(t, err, llm.ErrWait)
+				require.ErrorIs(t, err, credit.ErrUnusable)
 				require.ErrorContains(t, err, c.fault)
 				require.ErrorContains(t, err, "wait")
 				require.Equal(t, 2, s.Calls())
@@ -94,11 +96,21 @@ func TestInvalidOutputIsRetriedOnceWithItsFaultAndNeverGuessed(t *testing.T) {
 }
 
 func TestOutputThatIsCutOffIsInvalid(t *testing.T) {
-	s := script(t, chooses(map[string]any{"content": good}, "length"))
+	s := script(t, chooses(map[string]any{"content": good[:len(good)-1]}, "length"))
 	k, _ := client(t, s, nil)
 	_, err := llm.NewEvaluator(k).Evaluate(t.Context(), about, films())
 	require.ErrorIs(t, err, llm.ErrOutput)
 	require.ErrorContains(t, err, "cut off")
+}
+
+// Held to a schema, small models end the object and go on with blank lines until they have no more tokens.
+func TestAnObjectThatIsWholeIsNotCutOff(t *testing.T) {
+	s := script(t, chooses(map[string]any{"content": good + strings.Repeat("\n", 500)}, "length"))
+	k, _ := client(t, s, nil)
+	got, err := llm.NewEvaluator(k).Evaluate(t.Context(), about, films())
+	require.NoError(t, err)
+	require.Equal(t, judged, got)
+	require.Equal(t, 1, s.Calls())
 }
 
 func TestAnEvaluationThatCannotBeHadWaits(t *testing.T) {
@@ -115,6 +127,7 @@ func TestAnEvaluationThatCannotBeHadWaits(t *testing.T) {
 			got, err := llm.NewEvaluator(k).Evaluate(t.Context(), about, films())
 			require.Nil(t, got)
 			require.ErrorIs(t, err, llm.ErrWait)
+			require.Equal(t, name == "a refusal" || name == "no choices", errors.Is(err, credit.ErrUnusable), "a server that is away says nothing about the rating")
 		})
 	}
 }

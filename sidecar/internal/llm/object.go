@@ -45,12 +45,12 @@ func (c *Client) attempt(ctx context.Context, r request, read func([]byte) error
 	if err != nil {
 		return "", nil, err
 	}
-	if reply.Finish == "length" {
-		return reply.Text, errors.New("it was cut off, too long"), nil
-	}
 	body, err := onlyObject(reply.Text)
 	if err == nil {
 		err = read(body)
+	}
+	if err != nil && reply.Finish == "length" { // an object that is whole may have blank lines behind it without end
+		err = errors.New("it was cut off, too long")
 	}
 	return reply.Text, err, nil
 }
