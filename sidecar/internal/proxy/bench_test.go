@@ -35,9 +35,10 @@ const fewest = 300
 
 // BenchmarkRetrieval asks questions over 1,000,000 triplets (EVORAG_BENCH_EDGES for another
 // number), 100 predicates, a hub of a tenth of them: ten start nodes, two hops, ten results
-// each. The baseline in the same run is the level-by-level DQL that a search needs without a
-// graph in memory, the engine's time alone. Every path is a candidate, as by default; beside it stands
-// ranking.path_rule maximal. It fails where a bar is missed.
+// each. The baseline in the same run is the same answer by level-by-level DQL, without a graph in
+// memory, end to end; beside it stands the engine's time of that alone, in which nobody has read what it
+// says. Every path is a candidate, as by default; beside it stands ranking.path_rule maximal. It fails
+// where a bar is missed.
 func BenchmarkRetrieval(b *testing.B) {
 	edges := mostEdges(b)
 	s := newScaled(b, edges)
@@ -53,9 +54,10 @@ func BenchmarkRetrieval(b *testing.B) {
 		{Name: "k-hop search, own time, median" + what, Unit: "ms", Measured: ms(searched.own, .5), Bar: bench.Bar{Most: 10}},
 		{Name: "k-hop search, own time, p99" + what, Unit: "ms", Measured: ms(searched.own, .99), Bar: bench.Bar{Most: 60}},
 		{Name: "k-hop search, engine round trips, most", Unit: "trips", Measured: float64(searched.trips), Bar: bench.Bar{Most: 2}},
-		{Name: "k-hop search, end to end, median" + what, Unit: "ms", Measured: ms(searched.total, .5), Baseline: ms(read.engine, .5), Bar: bench.Bar{Faster: 50}},
+		{Name: "k-hop search, end to end, median" + what, Unit: "ms", Measured: ms(searched.total, .5), Baseline: ms(read.total, .5), Bar: bench.Bar{Faster: 50}},
+		{Name: "k-hop search, end to end, against the engine's time of that DQL", Unit: "ms", Measured: ms(searched.total, .5), Baseline: ms(read.engine, .5)},
 		{Name: "k-hop search, maximal paths, own time, median" + what, Unit: "ms", Measured: ms(maximal.own, .5)},
-		{Name: "k-hop search, maximal paths, end to end, median" + what, Unit: "ms", Measured: ms(maximal.total, .5), Baseline: ms(read.engine, .5)},
+		{Name: "k-hop search, maximal paths, end to end, median" + what, Unit: "ms", Measured: ms(maximal.total, .5), Baseline: ms(read.total, .5)},
 		{Name: "k-hop search, cut short by a budget", Unit: "of 100", Measured: 100 * float64(searched.partial) / float64(len(searched.total))},
 		{Name: "memory of the graph" + what, Unit: "MB", Measured: float64(s.cache.Status().Bytes) / 1e6, Bar: bench.Bar{Most: 1074}},
 	}

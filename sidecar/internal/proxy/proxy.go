@@ -195,6 +195,7 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	}
 	id := make(chan string, 1)
 	go func() { id <- p.IDs.New(namespace(r.Credentials), q.began) }() // while the engine works
+	q.ahead = q.ready()
 	answer, err := q.engine(ctx, graph.Call{Query: read, Vars: r.Vars, Debug: r.Debug})
 	if err != nil {
 		return nil, err
@@ -254,6 +255,7 @@ type query struct {
 	note    string // why there may be nothing to show
 	linked  []graph.Entity
 	chains  []*chains // whose room is to be given back
+	ahead   func(*plan.Block) readied
 	results []graph.Result
 	drawn   []string       // results
 	beyond  []graph.Result // left out

@@ -155,7 +155,7 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 		topics[i] = g.Name(n)
 	}
 	asked, terms := q.ask(limited, b, topics)
-	relevance := g.Relevance(asked)
+	relevance := q.ahead(b).relevanceTo(g, asked)
 	if r, ok := relevance.(interface{ Release() }); ok { // it holds a number for every node
 		defer r.Release()
 	}
