@@ -102,7 +102,7 @@ recall: engine ## Share of gold answers among ten results, on the question sets 
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -count=1 -timeout 60m -v -run 'Recall' ./plugin/... ./sidecar/internal/proxy/
 
 eval: engine build ## Does feedback help on held-out questions? A subset of the sets in EVORAG_DATA; eval-report/report.html
-	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --max-triples 200000 --train 100 --test 100
+	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --max-triples 200000 --train 80 --test 80
 
 eval-full: engine build ## The same with all sets and splits and five seeds: hours
 	DGRAPH_BIN=$(ENGINE) $(BIN)/dgraph-evorag eval --experiments all --splits paraphrase,unseen,chronological,protocol \

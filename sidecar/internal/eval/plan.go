@@ -103,7 +103,7 @@ func (p Plan) arms(set string, kind Kind, seed int, model bool) []Arm {
 	if p.has(Compare) || detail {
 		out = append(out, main)
 	}
-	if p.has(Compare) && seed <= p.DetailSeeds {
+	if p.has(Compare) && p.detailed(set) && seed <= p.DetailSeeds {
 		out = append(out, Arm{Name: feedbackOnly})
 	}
 	if p.has(Control) && seed <= p.DetailSeeds && kind == p.controlled() {
