@@ -13,7 +13,7 @@ rated() { # QUESTION HOPS SCORE RESPONSE: four people rate the same answer
 evolve() { # FOUNDER-QUESTION OWNER-QUESTION
   local founder=$1 owner=$2 round id
   say "People rate answers for a while: the founders' birthplaces are right, the owners of the past are wrong"
-  for round in 1 2 3; do
+  for round in 1 2; do
     rated "$owner" 1 1 "21st Century Fox and News Corporation"
     rated "$owner" 1 5 "The Walt Disney Company"
   done

@@ -48,8 +48,8 @@ hides() { # TEXT COMMAND...: the contrary
   [[ $out != *"$text"* ]] || { echo "demo: this should not show \"$text\"" >&2; exit 1; }
 }
 
-# A graph this small is judged sooner than a large one.
-export DGRAPH_EVORAG_EVOLUTION_MIN_TOUCHED=5 DGRAPH_EVORAG_EVOLUTION_RUNS=2
+# A graph this small is judged sooner than a large one, and against all of its triplets.
+export DGRAPH_EVORAG_EVOLUTION_MIN_TOUCHED=5 DGRAPH_EVORAG_EVOLUTION_RUNS=2 DGRAPH_EVORAG_EVOLUTION_STATISTICS=all
 
 say "Starting a private Dgraph and the sidecar in front of it"
 "$evorag" up --data "$data" "${ports[@]}" >"$data/banner" 2>"$data/sidecar.log" &

@@ -183,7 +183,7 @@ func (b *bundles) between(l Lesson, utilities []float64) (degenerate bool, err e
 	add := func(r graph.Result, u float64) {
 		if len(r.Instances) > 0 && len(r.Instances[0].Triplets) > 0 {
 			b.add(r.Instances[0], u, r.Bias)
-			hops = append(hops, len(r.Instances[0].Triplets))
+			hops = append(hops, hopsOf(r.Instances[0]))
 		}
 	}
 	for i, r := range l.Retrieval.Results {
@@ -207,9 +207,20 @@ func (b *bundles) between(l Lesson, utilities []float64) (degenerate bool, err e
 		b.weight(rank.WeightOf{Relation: graph.Relation{Predicate: w.Predicate, Inverse: w.inverse}.String()}, -d)
 	}
 	for path, n := range hops {
-		b.weight(rank.WeightOf{Hops: n}, -g.Bias[path])
+		if n > 0 {
+			b.weight(rank.WeightOf{Hops: n}, -g.Bias[path])
+		}
 	}
 	return g.Degenerate, nil
+}
+
+// hopsOf is the hop count of an instance; 0 where it has a shortcut, which stands for several hops and
+// says nothing of how long an answer to a question like this one is elsewhere.
+func hopsOf(in graph.Instance) int {
+	if slices.ContainsFunc(in.Triplets, func(t graph.ScoredTriplet) bool { return t.Predicate == graph.ShortcutPredicate }) {
+		return 0
+	}
+	return len(in.Triplets)
 }
 
 // within learns what tells the instances of one bundle apart.

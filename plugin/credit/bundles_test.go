@@ -109,6 +109,15 @@ func TestThePathToANameDoesNotLoseByAGoodRating(t *testing.T) {
 	require.Negative(t, s[300+2])
 }
 
+func TestAShortcutSaysNothingOfTheLengthOfAnswers(t *testing.T) {
+	r := films()
+	r.Results[0] = graph.Result{Start: r.Results[0].Start, Total: 1, Instances: []graph.Instance{way([]string{graph.ShortcutPredicate}, 3)}}
+	w, _ := taught(t, credit.DefaultBundleRule(), r, 1, "Node B")
+	require.NotContains(t, w, rank.WeightOf{Hops: 1})
+	require.NotZero(t, w[rank.WeightOf{Hops: 2}])
+	require.NotZero(t, w[rank.WeightOf{Relation: graph.ShortcutPredicate}])
+}
+
 func TestABundleThatOnlyPassesThroughTheResponseIsWantedLess(t *testing.T) {
 	w, _ := taught(t, credit.DefaultBundleRule(), films(), 1, "Node A")
 	require.Positive(t, w[rank.WeightOf{Hops: 1}])
