@@ -14,7 +14,8 @@ type readied struct {
 }
 
 // ready compares the questions of searches with the graph in memory while the engine looks for their
-// start nodes. What it gives waits for that of one block; it is to be called once, or not at all.
+// start nodes. What it gives waits for that of one block, and has nothing the second time: whoever
+// takes it gives it back.
 func (q *query) ready() func(*plan.Block) readied {
 	made := map[*plan.Block]chan readied{}
 	if q.Resident != nil && !q.fixed && !q.modelled() {
@@ -33,6 +34,7 @@ func (q *query) ready() func(*plan.Block) readied {
 	}
 	return func(b *plan.Block) readied {
 		if c, ok := made[b]; ok {
+			delete(made, b)
 			return <-c
 		}
 		return readied{}

@@ -294,8 +294,7 @@ func (q *query) rank(ctx context.Context, b *plan.Block, data *render.Value) (*r
 	return q.searched(ctx, b, data.Raw)
 }
 
-// release gives the room of the written blocks back, once their JSON is made. No caller has to wait
-// for it.
+// release gives the room of the written blocks back, once their JSON is made.
 func (q *query) release(data *render.Value) {
 	for _, c := range q.chains {
 		c.release()
