@@ -110,22 +110,23 @@ func (b *inbox) group(first *parcel) []*parcel {
 	return group
 }
 
-// write stores a group in one transaction and tells the senders.
+// write stores a group in one transaction, counts it and tells the senders.
 func (b *inbox) write(ctx context.Context, group []*parcel) {
 	ctx, end := b.traceStage(ctx, "store", trace.WithLinks(deliveries(group)...))
 	stored, known, err := b.commit(ctx, group)
 	end(err)
+	if err == nil {
+		b.Meter.Feedback("received", len(stored))
+		b.Meter.Feedback("duplicate", known)
+		b.backlog.Add(int64(len(stored)))
+	}
 	for _, p := range group {
 		p.err = err
 		close(p.stored)
 	}
-	if err != nil {
-		return
+	if err == nil {
+		b.fresh.add(stored)
 	}
-	b.Meter.Feedback("received", len(stored))
-	b.Meter.Feedback("duplicate", known)
-	b.backlog.Add(int64(len(stored)))
-	b.fresh.add(stored)
 }
 
 // deliveries are the spans of those who wait.
