@@ -85,6 +85,26 @@ func ReadEntities(q *Query, f Func, vars map[string]string) (Operand, error) {
 	return o, q.located(err)
 }
 
+// Strings are the texts among a function's arguments, literals and values of variables, in order: two in
+// eq(name, ["Eva", $n]).
+func (f Func) Strings(q *Query, vars map[string]string) (texts []string) {
+	for _, a := range f.List {
+		for i, t := range a.tokens {
+			switch written := q.Text[t.start:t.end]; {
+			case t.kind == tokString:
+				if s, err := Unquote(written); err == nil {
+					texts = append(texts, s)
+				}
+			case t.kind == tokWord && i > 0 && q.Text[a.tokens[i-1].start:a.tokens[i-1].end] == "$":
+				if s := vars["$"+written]; s != "" {
+					texts = append(texts, s)
+				}
+			}
+		}
+	}
+	return texts
+}
+
 // reader reads argument values, variables resolved.
 type reader struct {
 	q    *Query

@@ -158,6 +158,12 @@ func root(b *builder, blk *Block) error {
 		if b.args.Entities > 0 {
 			return b.query.ErrorAt(b.args.Span.Start, "entities limits what %s links; write func: %s(query: ...) or leave entities out", EntitiesFunc, EntitiesFunc)
 		}
+		blk.Texts = fn.Strings(b.query, b.vars)
+		for _, a := range fn.List {
+			if u, err := graph.ParseUID(a.Value); err == nil && fn.Name == "uid" {
+				blk.UIDs = append(blk.UIDs, u)
+			}
+		}
 		return nil
 	}
 	text, err := dql.ReadEntities(b.query, fn, b.vars)

@@ -73,6 +73,8 @@ type Block struct {
 
 	Entities int              // start nodes that evorag.entities may give; 0: the block has a root function of the engine
 	Linked   string           // the text that evorag.entities links
+	Texts    []string         // in a root function of the engine: perhaps the names of start nodes
+	UIDs     []graph.UID      // likewise
 	Tree     *Node            // of a Written block
 	Names    []string         // name predicates that the schema has
 	Apart    bool             // names can't be spliced into the block (@cascade would drop nodes without one)

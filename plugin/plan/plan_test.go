@@ -263,3 +263,20 @@ func TestWhereTheScoreOfAnEdgeStands(t *testing.T) {
 		require.Equal(t, want, p.Blocks[0].Tree.Children[0].Score, facets)
 	}
 }
+
+// What stands in a root function may tell which start nodes it will find.
+func TestARootFunctionsTextsAndUIDsAreKept(t *testing.T) {
+	for root, want := range map[string][]any{
+		`eq(name, "Eva \"E.\" Rot")`:      {[]string{`Eva "E." Rot`}, []graph.UID(nil)},
+		`eq(name, ["Eva", $n, "Bo", $x])`: {[]string{"Eva", "Cy", "Bo"}, []graph.UID(nil)},
+		`anyofterms(name, $n)`:            {[]string{"Cy"}, []graph.UID(nil)},
+		`uid(0x1, 0x2a)`:                  {[]string(nil), []graph.UID{1, 42}},
+		`uid(v, 0x2)`:                     {[]string(nil), []graph.UID{2}},
+		`eq(age, 7)`:                      {[]string(nil), []graph.UID(nil)},
+		`has(name)`:                       {[]string(nil), []graph.UID(nil)},
+	} {
+		p, err := build(t, `query a($q: string, $n: string, $x: string) { v as var(func: has(name)) q(func: `+root+`) @evorag(query: $q) { name } }`, map[string]string{"$q": "who?", "$n": "Cy"})
+		require.NoError(t, err, root)
+		require.Equal(t, want, []any{p.Blocks[0].Texts, p.Blocks[0].UIDs}, root)
+	}
+}

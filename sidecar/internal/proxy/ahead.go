@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"slices"
+
+	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
 	"github.com/evorag/dgraph-evorag/plugin/search"
@@ -14,23 +17,30 @@ type readied struct {
 }
 
 // ready compares the questions of searches with the graph in memory while the engine looks for their
-// start nodes. What it gives waits for that of one block, and has nothing the second time: whoever
-// takes it gives it back.
-func (q *query) ready() func(*plan.Block) readied {
+// start nodes. It guesses what these are: they are linked, or stand in the query as a rule. What it
+// gives waits for that of one block, and has nothing the second time: whoever takes it gives it back.
+func (q *query) ready(starts map[string][]graph.UID) func(*plan.Block) readied {
 	made := map[*plan.Block]chan readied{}
-	if q.Resident != nil && !q.fixed && !q.modelled() {
-		if g, ok := q.Resident.Graph(namespace(q.call.Credentials)); ok {
-			for _, b := range q.plan.Blocks {
-				if b.Form == plan.Search && b.Embedding == nil {
-					c := make(chan readied, 1)
-					made[b] = c
-					go func() {
-						asked := q.hash.Ask(b.Question)
-						c <- readied{g, asked, g.Relevance(asked)}
-					}()
-				}
+	for _, b := range q.plan.Blocks {
+		if q.Resident == nil || q.fixed || q.modelled() || b.Form != plan.Search || b.Embedding != nil {
+			continue
+		}
+		g, ok := q.Resident.Graph(namespace(q.call.Credentials))
+		if !ok {
+			continue
+		}
+		topics := b.Texts
+		for _, u := range slices.Concat(b.UIDs, starts[b.Key]) {
+			if n, known := g.Node(u); known {
+				topics = append(topics, g.Name(n))
 			}
 		}
+		c := make(chan readied, 1)
+		made[b] = c
+		go func() {
+			asked := q.hash.Ask(b.Question, topics...)
+			c <- readied{g, asked, g.Relevance(asked)}
+		}()
 	}
 	return func(b *plan.Block) readied {
 		if c, ok := made[b]; ok {
@@ -42,7 +52,7 @@ func (q *query) ready() func(*plan.Block) readied {
 }
 
 // relevanceTo compares a question with a graph, or takes what was made ready where that is the same: of the
-// same graph, and the question has none of the start nodes' names in it.
+// same graph, and the same is left of the question without the start nodes' names.
 func (r readied) relevanceTo(g ResidentGraph, asked *relevance.Question) search.Relevance {
 	if r.sr != nil && r.graph == g && r.asked.Text == asked.Text && asked.Model.None() {
 		return r.sr

@@ -195,7 +195,7 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	}
 	id := make(chan string, 1)
 	go func() { id <- p.IDs.New(namespace(r.Credentials), q.began) }() // while the engine works
-	q.ahead = q.ready()
+	q.ahead = q.ready(starts)
 	answer, err := q.engine(ctx, graph.Call{Query: read, Vars: r.Vars, Debug: r.Debug})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
+	"github.com/evorag/dgraph-evorag/plugin/search"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 )
@@ -164,6 +166,54 @@ func randomQuery(random *rand.Rand) string {
 		args += fmt.Sprintf(", alpha: 0.%d", 1+random.IntN(9))
 	}
 	return fmt.Sprintf(`query a($q: string) { q(func: anyofterms(name, "%d")) @evorag(query: $q, %s) { %s } }`, random.IntN(20), args, fields)
+}
+
+// askedGraph counts how often it is asked a question.
+type askedGraph struct {
+	heldGraph
+	asked *atomic.Int32
+}
+
+func (g askedGraph) Relevance(q *relevance.Question) search.Relevance {
+	g.asked.Add(1)
+	return g.heldGraph.Relevance(q)
+}
+
+type askedGraphs struct {
+	*held
+	asked atomic.Int32
+}
+
+func (h *askedGraphs) Graph(uint64) (proxy.ResidentGraph, bool) {
+	return askedGraph{heldGraph{h.graph}, &h.asked}, true
+}
+
+// A question is compared with the graph without the start nodes' names, and while the engine looks for
+// these, so they are guessed; a wrong guess costs a second time.
+func TestAQuestionIsComparedWithTheGraphOnce(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	_, h := c.hold(t)
+	graphs := &askedGraphs{held: h}
+	resident := &cluster{newProxyOf(t, proxy.Options{Engine: c.client, Resident: graphs}), c.client}
+	const question = "who directed Alien, what is its name"
+	for _, x := range []struct {
+		root string
+		want int32
+	}{
+		{`eq(name, "Alien")`, 1},
+		{`eq(name, $n)`, 1},
+		{`uid(` + strings.Trim(uidOf(t, c, "Alien"), "<>") + `)`, 1},
+		{`evorag.entities(query: $q)`, 1},
+		{`anyofterms(name, "alien")`, 1},
+		{`has(starring)) @filter(eq(name, "Alien")`, 2},
+	} {
+		graphs.asked.Store(0)
+		text := `query a($q: string, $n: string) { q(func: ` + x.root + `) @evorag(query: $q, hops: 2) { name } }`
+		r := same(t, resident, c, text, "$q", question, "$n", "Alien")
+		require.NotEmpty(t, r.Results, x.root)
+		require.Equal(t, x.want, graphs.asked.Load(), x.root)
+	}
 }
 
 func TestAShortcutIsFoundByItsOwnLabel(t *testing.T) {
