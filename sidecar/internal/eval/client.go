@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,8 +121,17 @@ type rating struct {
 	Evaluator string   `json:"evaluator,omitempty"`
 }
 
-func (c *client) rate(ctx context.Context, r rating) error {
-	return c.call(ctx, http.MethodPost, "/evorag/v1/feedback", r, nil)
+// perDelivery is how many ratings are sent at once: far from the 1 MiB that a delivery may have.
+const perDelivery = 20
+
+// rate sends ratings in their order.
+func (c *client) rate(ctx context.Context, ratings ...rating) error {
+	for part := range slices.Chunk(ratings, perDelivery) {
+		if err := c.call(ctx, http.MethodPost, "/evorag/v1/feedback", part, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // evolved is what is read of a run.

@@ -262,11 +262,13 @@ func (r *runner) iteration(ctx context.Context, c *client, questions []Question,
 			p.Unrated += all - len(examples)
 		}
 		began = time.Now()
+		ratings := make([]rating, len(examples))
 		for i, e := range examples {
-			if err := c.rate(ctx, arm.rating(e, fmt.Sprintf("%s:%d", id, from+i))); err != nil {
-				return p, sent, err
-			}
+			ratings[i] = arm.rating(e, fmt.Sprintf("%s:%d", id, from+i))
 			p.Rating += e.score
+		}
+		if err := c.rate(ctx, ratings...); err != nil {
+			return p, sent, err
 		}
 		sent += len(examples)
 		if err := applied(ctx, c, before+sent); err != nil {
