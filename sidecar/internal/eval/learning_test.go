@@ -16,7 +16,7 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
-var study = flag.String("study", "", "print what the learner of that name teaches on all question sets, or all; see docs/LEARNING.md")
+var study = flag.String("study", "", "print tables of docs/LEARNING.md: of the ways to learn that are named, or of all")
 
 // variant is one way to learn, with a run of evolution after each iteration.
 type variant struct {
@@ -24,6 +24,17 @@ type variant struct {
 	rule    search.Rule
 	learner func() credit.Learner
 	arm     Arm
+	change  func(*offline) // nil: none
+}
+
+// over is the product that learns so, before any rating.
+func (v variant) over(t testing.TB, g *small, hops int, hash *relevance.Hash) *offline {
+	o, err := newOffline(g, hops, v.rule, v.learner(), hash)
+	require.NoError(t, err)
+	if v.change != nil {
+		v.change(o)
+	}
+	return o
 }
 
 // named tells whether a list of names, or "all", has the variant.
@@ -40,25 +51,25 @@ func bundles(change func(*credit.BundleRule)) func() credit.Learner {
 }
 
 var variants = []variant{
-	{"default", search.All, bundles(nil), Arm{}},
-	{"shuffled", search.All, bundles(nil), Arm{Shuffled: true}},
-	{"inverted 10%", search.All, bundles(nil), Arm{Inverted: .1}},
-	{"inverted 20%", search.All, bundles(nil), Arm{Inverted: .2}},
-	{"maximal", search.Maximal, bundles(nil), Arm{}},
-	{"temperature 1", search.All, bundles(func(r *credit.BundleRule) { r.Temperature = 1 }), Arm{}},
-	{"inside 1", search.All, bundles(func(r *credit.BundleRule) { r.Inside = 1 }), Arm{}},
-	{"negative 1", search.All, bundles(func(r *credit.BundleRule) { r.Negative = 1 }), Arm{}},
-	{"negative 0.3", search.All, bundles(func(r *credit.BundleRule) { r.Negative = .3 }), Arm{}},
-	{"between 0", search.All, bundles(func(r *credit.BundleRule) { r.Between = 0 }), Arm{}},
-	{"between 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Between = .5 }), Arm{}},
-	{"weights 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Weights = .5 }), Arm{}},
-	{"weights 2", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 2 }), Arm{}},
-	{"small steps", search.All, bundles(func(r *credit.BundleRule) { r.Within, r.Cap = .5, 3 }), Arm{}},
-	{"scores alone", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 0 }), Arm{}},
-	{"paper", search.All, func() credit.Learner { return credit.PaperRule().NewLearner("paper") }, Arm{}},
+	{"default", search.All, bundles(nil), Arm{}, nil},
+	{"shuffled", search.All, bundles(nil), Arm{Shuffled: true}, nil},
+	{"inverted 10%", search.All, bundles(nil), Arm{Inverted: .1}, nil},
+	{"inverted 20%", search.All, bundles(nil), Arm{Inverted: .2}, nil},
+	{"maximal", search.Maximal, bundles(nil), Arm{}, nil},
+	{"temperature 1", search.All, bundles(func(r *credit.BundleRule) { r.Temperature = 1 }), Arm{}, nil},
+	{"inside 1", search.All, bundles(func(r *credit.BundleRule) { r.Inside = 1 }), Arm{}, nil},
+	{"negative 1", search.All, bundles(func(r *credit.BundleRule) { r.Negative = 1 }), Arm{}, nil},
+	{"negative 0.3", search.All, bundles(func(r *credit.BundleRule) { r.Negative = .3 }), Arm{}, nil},
+	{"between 0", search.All, bundles(func(r *credit.BundleRule) { r.Between = 0 }), Arm{}, nil},
+	{"between 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Between = .5 }), Arm{}, nil},
+	{"weights 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Weights = .5 }), Arm{}, nil},
+	{"weights 2", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 2 }), Arm{}, nil},
+	{"small steps", search.All, bundles(func(r *credit.BundleRule) { r.Within, r.Cap = .5, 3 }), Arm{}, nil},
+	{"scores alone", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 0 }), Arm{}, nil},
+	{"paper", search.All, func() credit.Learner { return credit.PaperRule().NewLearner("paper") }, Arm{}, nil},
 	{"paper, small steps", search.All, func() credit.Learner {
 		return credit.Rule{Eta: .5, EtaAlpha: .05, Cap: 3, Delta: .2, Negative: .3}.NewLearner("small")
-	}, Arm{}},
+	}, Arm{}, nil},
 }
 
 // developed are the sets that the learner was chosen on.
@@ -89,10 +100,8 @@ func learned(t testing.TB, set *Set, g *small, kind Kind, s variant, size Sizes,
 			return Gain{}
 		}
 		require.NoError(t, err)
-		o, err := newOffline(g, set.Hops, s.rule, s.learner(), hash)
-		require.NoError(t, err)
 		s.arm.Evolve = true
-		b, a, err := o.trial(split, s.arm, iterations, seed, nil)
+		b, a, err := s.over(t, g, set.Hops, hash).trial(split, s.arm, iterations, seed, nil)
 		require.NoError(t, err)
 		before, after = append(before, b), append(after, a)
 	}

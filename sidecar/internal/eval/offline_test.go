@@ -82,6 +82,7 @@ type offline struct {
 	*small
 	rule    search.Rule
 	margin  rank.Margin
+	blind   bool // what the margin leaves out takes no part in learning
 	hops    int
 	learner credit.Learner
 	hash    *relevance.Hash
@@ -204,6 +205,9 @@ func (o *offline) retrieve(q Question) (*graph.Retrieval, error) {
 	}
 	slices.SortStableFunc(r.Results, func(a, b graph.Result) int { return cmp.Compare(b.Z, a.Z) })
 	r.Results, r.Beyond = o.margin.Within(r.Alpha, r.Results)
+	if o.blind {
+		r.Beyond = nil
+	}
 	for i := range r.Results {
 		r.Results[i].N = i + 1
 	}

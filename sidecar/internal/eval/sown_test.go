@@ -22,10 +22,8 @@ func sown(t testing.TB, name string, s variant, size Sizes, iterations, seeds in
 		split, err := NewSplit(Paraphrase, set, nil, iterations, size, seed)
 		require.NoError(t, err)
 		changed, by := plant(triples, split.Test, rand.New(rand.NewPCG(seed, 0x91a))) //nolint:gosec // reproducible on purpose
-		o, err := newOffline(newSmall(changed, hash), set.Hops, s.rule, s.learner(), hash)
-		require.NoError(t, err)
 		s.arm.Evolve = true
-		b, a, err := o.trial(split, s.arm, iterations, seed, by)
+		b, a, err := s.over(t, newSmall(changed, hash), set.Hops, hash).trial(split, s.arm, iterations, seed, by)
 		require.NoError(t, err)
 		trial := &Trial{Points: []Point{{Outcomes: b, Score: mean(b)}, {Outcomes: a, Score: mean(a), Iteration: iterations}}}
 		for i, c := range countPlanted(name, split.Test, by, trial) {
