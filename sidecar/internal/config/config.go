@@ -60,7 +60,8 @@ type Login struct {
 
 // Access is what the front allows to whom; the alpha's own whitelist sees only the front.
 type Access struct {
-	// AdminNetworks may call /alter, /admin and /login: networks like 10.0.0.0/8 or addresses.
+	// AdminNetworks may call /alter, /admin, /login and the administrative services under /evorag:
+	// networks like 10.0.0.0/8 or addresses.
 	AdminNetworks []string `yaml:"admin_networks"`
 
 	// TokenFile holds the administrators' token, at least 16 letters. Who sends it, as
@@ -123,9 +124,9 @@ type LLM struct {
 	APIKeyFile     string        `yaml:"api_key_file"`     // for servers that want a key
 	Timeout        time.Duration `yaml:"timeout"`          // longest silence of the server
 	Retries        int           `yaml:"retries"`          // after a failed attempt, 0..10
-	CallsPerMinute int           `yaml:"calls_per_minute"` // beyond it calls wait; 0: no bound
-	CallsPerHour   int           `yaml:"calls_per_hour"`   // beyond it work waits for the next hour; 0: no bound
-	TokensPerHour  int           `yaml:"tokens_per_hour"`  // read and written; 0: no bound
+	CallsPerMinute int           `yaml:"calls_per_minute"` // beyond it calls wait
+	CallsPerHour   int           `yaml:"calls_per_hour"`   // beyond it work waits for the next hour
+	TokensPerHour  int           `yaml:"tokens_per_hour"`  // read and written
 	MaxTokens      int           `yaml:"max_tokens"`       // of an answer
 	ContextBytes   int           `yaml:"context_bytes"`    // of paths in a prompt
 	ResponseFormat string        `yaml:"response_format"`  // json_schema, json_object or text: what the server knows
