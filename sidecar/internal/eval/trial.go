@@ -362,7 +362,7 @@ func applied(ctx context.Context, c *client, n int) error {
 			return err
 		}
 		var done float64
-		for _, outcome := range []string{"applied", "superseded", "void"} {
+		for _, outcome := range []string{"applied", "superseded", "held", "void"} {
 			done += m[`dgraph_evorag_feedback_total{outcome="`+outcome+`"}`]
 		}
 		switch {

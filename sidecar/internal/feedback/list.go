@@ -19,7 +19,7 @@ const (
 )
 
 // statuses are all that a rating can have, in the order of its life.
-var statuses = []string{statusPending, statusWaiting, statusApplied, statusSuperseded, statusVoid}
+var statuses = []string{statusPending, statusWaiting, statusApplied, statusSuperseded, statusHeld, statusVoid}
 
 // Inbox is a page of what came, the newest first.
 type Inbox struct {

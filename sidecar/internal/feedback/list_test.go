@@ -9,12 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 )
 
 func TestTheInboxShowsWhatCameTheNewestFirst(t *testing.T) {
 	c := newCluster(t)
-	s := c.start(t, nil)
+	var kept *graph.Retrieval
+	s := c.start(t, func(o *feedback.Options) { o.Hold = func(retrieval string) bool { return kept != nil && retrieval == kept.ID } })
 	list := func(query string) (int, feedback.Inbox, string) {
 		w := httptest.NewRecorder()
 		s.List(w, httptest.NewRequest(http.MethodGet, "/evorag/v1/feedback/inbox?"+query, nil))
@@ -35,7 +37,7 @@ func TestTheInboxShowsWhatCameTheNewestFirst(t *testing.T) {
 
 	_, all, _ := list("")
 	require.Len(t, all.Ratings, 3)
-	require.Equal(t, map[string]int{"pending": 0, "waiting": 1, "applied": 1, "superseded": 1, "void": 0}, all.Counts)
+	require.Equal(t, map[string]int{"pending": 0, "waiting": 1, "applied": 1, "superseded": 1, "held": 0, "void": 0}, all.Counts)
 	newest, second, oldest := all.Ratings[0], all.Ratings[1], all.Ratings[2]
 	require.Equal(t, "waiting", newest.Status)
 	require.Equal(t, "the retrieval is not stored yet", newest.Reason)
@@ -55,13 +57,23 @@ func TestTheInboxShowsWhatCameTheNewestFirst(t *testing.T) {
 	_, one, _ := list("status=superseded")
 	require.Equal(t, []feedback.Received{oldest}, one.Ratings)
 	for query, want := range map[string]string{
-		"status=done": "pending, waiting, applied, superseded, void", "first=0": "a number from 1 to 200",
+		"status=done": "pending, waiting, applied, superseded, held, void", "first=0": "a number from 1 to 200",
 		"first=x": "a number from 1 to 200", "offset=-1": "a number from 0",
 	} {
 		code, _, body := list(query)
 		require.Equal(t, http.StatusBadRequest, code)
 		require.Contains(t, body, want)
 	}
+
+	kept = c.shown(time.Now())
+	s.Remember(kept)
+	s.becomes(t, s.rate(t, map[string]any{"retrieval": kept.ID, "score": 5, "response": "The Walt Disney Company"}), "held")
+	_, heldBack, _ := list("status=held")
+	require.Len(t, heldBack.Ratings, 1)
+	require.Equal(t, kept.ID, heldBack.Ratings[0].Retrieval)
+	require.Equal(t, 1, heldBack.Counts["held"])
+	_, all, _ = list("")
+	require.Len(t, all.Ratings, 4)
 }
 
 func TestAnAdministratorRatesWithoutASignature(t *testing.T) {

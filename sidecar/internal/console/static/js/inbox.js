@@ -2,7 +2,7 @@
 import { inbox as read } from "./api.js";
 import { fill, h, num, table, when } from "./dom.js";
 
-const statuses = ["", "pending", "waiting", "applied", "superseded", "void"];
+const statuses = ["", "pending", "waiting", "applied", "superseded", "held", "void"];
 const first = 20;
 
 export function inbox(page, query) {

@@ -80,6 +80,7 @@ async function outcome(id) {
       throw err;
     }
     if (now.status === "applied") return { applied: true, text: `Applied in batch ${now.batch}.` };
+    if (now.status === "held") return { applied: false, text: "Kept to check evolution with; nothing is learned from it." };
     if (now.status === "void" || now.status === "superseded") return { applied: false, text: `It has no effect (${now.status}): ${now.reason ?? "a newer one counts"}` };
     await new Promise((wake) => setTimeout(wake, 500));
   }
