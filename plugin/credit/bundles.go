@@ -13,7 +13,8 @@ import (
 // relations and how many hops a question like this one wants; and between the instances of one
 // bundle, to learn which of its edges to believe.
 type BundleRule struct {
-	Weights     float64 // rate of the weights w_r and c_h
+	Weights     float64 // rate of the weights w_r
+	Hops        float64 // rate of the weights c_h. They are moved by ratings of all questions, of which many come at once, and late
 	WeightCap   float64 // most raw points that one lesson moves w_r.x or c_h.x
 	Between     float64 // rate of scores, between bundles
 	Within      float64 // rate of scores, between the instances of a bundle
@@ -27,7 +28,7 @@ type BundleRule struct {
 // DefaultBundleRule is what docs/LEARNING.md has chosen.
 func DefaultBundleRule() BundleRule {
 	return BundleRule{
-		Weights: 1, WeightCap: 8, Between: 0.2, Within: 1, Cap: 6,
+		Weights: 1, Hops: 0.05, WeightCap: 8, Between: 0.2, Within: 1, Cap: 6,
 		Delta: 0.2, Negative: 0.5, Inside: 0.3, Temperature: 0.05,
 	}
 }
@@ -85,8 +86,12 @@ func (b *bundles) Learn(l Lesson) (Step, error) {
 	for i := range b.scores {
 		b.scores[i].Delta = bounded(scale*b.scores[i].Delta, b.rule.Cap)
 	}
-	for i := range b.weights {
-		b.weights[i].Delta = bounded(scale*b.rule.Weights*b.weights[i].Delta, b.rule.WeightCap)
+	for i, w := range b.weights {
+		rate := b.rule.Weights
+		if w.Of.Hops > 0 {
+			rate = b.rule.Hops
+		}
+		b.weights[i].Delta = bounded(scale*rate*w.Delta, b.rule.WeightCap)
 	}
 	return Step{
 		Scores:     slices.DeleteFunc(b.scores, func(s ScoreDelta) bool { return s.Delta == 0 }),

@@ -160,7 +160,7 @@ func TestStepsOfWeightsAreTheExactGradient(t *testing.T) {
 		// The loss reads a triplet walked twice once: the same edge has the same numbers.
 		r.Results[1].Instances[0].Triplets[0] = r.Results[0].Instances[0].Triplets[0]
 		u := []float64{rapid.Float64Range(-1, 1).Draw(t, "U"), rapid.Float64Range(-1, 1).Draw(t, "U"), rapid.Float64Range(-1, 1).Draw(t, "U")}
-		rule := credit.BundleRule{Weights: 1, WeightCap: 1e9, Cap: 1e9, Delta: .2, Negative: 1, Inside: 1, Temperature: .1}
+		rule := credit.BundleRule{Weights: 1, Hops: 1, WeightCap: 1e9, Cap: 1e9, Delta: .2, Negative: 1, Inside: 1, Temperature: .1}
 
 		// the loss with every term of one weight vector moved by h
 		loss := func(of rank.WeightOf, h float64) float64 {
@@ -205,7 +205,7 @@ func TestStepsOfWeightsAreTheExactGradient(t *testing.T) {
 
 func TestNoStepIsLongerThanItsCap(t *testing.T) {
 	rule := credit.DefaultBundleRule()
-	rule.Weights, rule.WeightCap, rule.Between, rule.Cap = 100, 2, 100, 1
+	rule.Weights, rule.Hops, rule.WeightCap, rule.Between, rule.Cap = 100, 100, 2, 100, 1
 	w, s := taught(t, rule, films(), 1, "Node C")
 	require.Equal(t, 2.0, w[rank.WeightOf{Hops: 2}])
 	for _, d := range s {

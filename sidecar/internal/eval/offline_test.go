@@ -83,6 +83,7 @@ type offline struct {
 	rule    search.Rule
 	margin  rank.Margin
 	blind   bool // what the margin leaves out takes no part in learning
+	batch   int  // questions that are asked before the first of them is rated
 	hops    int
 	learner credit.Learner
 	hash    *relevance.Hash
@@ -99,7 +100,7 @@ type offline struct {
 
 func newOffline(g *small, hops int, rule search.Rule, learner credit.Learner, hash *relevance.Hash) (*offline, error) {
 	judge, err := credit.NewEmbedding()
-	o := &offline{small: g, rule: rule, margin: rank.DefaultMargin, hops: hops, learner: learner, hash: hash, judge: judge, rules: evolve.DefaultRules(), alpha: rank.DefaultAlpha, edge: map[graph.Triplet]uint32{}, asked: map[string]*relevance.Question{}}
+	o := &offline{small: g, rule: rule, margin: rank.DefaultMargin, batch: 40, hops: hops, learner: learner, hash: hash, judge: judge, rules: evolve.DefaultRules(), alpha: rank.DefaultAlpha, edge: map[graph.Triplet]uint32{}, asked: map[string]*relevance.Question{}}
 	o.state = slices.Repeat([]graph.Contribution{graph.Neutral()}, len(g.edges))
 	o.most = slices.Repeat([]float64{graph.NeutralScore}, g.relationCount())
 	for e, t := range g.edges {
@@ -272,7 +273,7 @@ func (o *offline) trial(split *Split, arm Arm, iterations int, seed uint64, plan
 	}
 	chance := rand.New(rand.NewPCG(seed, 0xa12)) //nolint:gosec // reproducible on purpose
 	for i := 1; i <= iterations; i++ {
-		for part := range slices.Chunk(sample(split.Round(i, iterations), len(split.Train), chance), 20) {
+		for part := range slices.Chunk(sample(split.Round(i, iterations), len(split.Train), chance), o.batch) {
 			var examples []example
 			for _, q := range part {
 				r, err := o.retrieve(q)

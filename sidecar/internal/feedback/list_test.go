@@ -16,7 +16,9 @@ import (
 func TestTheInboxShowsWhatCameTheNewestFirst(t *testing.T) {
 	c := newCluster(t)
 	var kept *graph.Retrieval
-	s := c.start(t, func(o *feedback.Options) { o.Hold = func(retrieval string) bool { return kept != nil && retrieval == kept.ID } })
+	s := c.start(t, func(o *feedback.Options) {
+		o.Hold = func(retrieval string) bool { return kept != nil && retrieval == kept.ID }
+	})
 	list := func(query string) (int, feedback.Inbox, string) {
 		w := httptest.NewRecorder()
 		s.List(w, httptest.NewRequest(http.MethodGet, "/evorag/v1/feedback/inbox?"+query, nil))
