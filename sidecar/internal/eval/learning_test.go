@@ -65,7 +65,7 @@ var variants = []variant{
 	{"between 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Between = .5 }), Arm{}, nil},
 	{"hops 1", search.All, bundles(func(r *credit.BundleRule) { r.Hops = 1 }), Arm{}, nil},
 	{"late", search.All, bundles(nil), Arm{}, late},
-	{"hops 1, late", search.All, bundles(func(r *credit.BundleRule) { r.Hops = 1 }), Arm{}, late},
+	{"hops 1 late", search.All, bundles(func(r *credit.BundleRule) { r.Hops = 1 }), Arm{}, late},
 	{"weights 0.5", search.All, bundles(func(r *credit.BundleRule) { r.Weights = .5 }), Arm{}, nil},
 	{"weights 2", search.All, bundles(func(r *credit.BundleRule) { r.Weights = 2 }), Arm{}, nil},
 	{"small steps", search.All, bundles(func(r *credit.BundleRule) { r.Within, r.Cap = .5, 3 }), Arm{}, nil},
