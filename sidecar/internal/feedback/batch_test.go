@@ -208,6 +208,7 @@ func TestRatingsNeedNotBeReadBackToBeApplied(t *testing.T) {
 	})
 	r := c.shown(time.Now())
 	s.Remember(r)
+	require.Eventually(t, func() bool { return s.count("retrievals stored") == 1 }, 10*time.Second, 10*time.Millisecond)
 	for i := range 30 {
 		s.rate(t, map[string]any{"retrieval": r.ID, "rater": text(i), "score": 1 + 4*(i%2), "response": "21st Century Fox"})
 	}
@@ -229,6 +230,7 @@ func TestWhatCouldNotBeAppliedIsFoundAgain(t *testing.T) {
 	})
 	r := c.shown(time.Now())
 	s.Remember(r)
+	require.Eventually(t, func() bool { return s.count("retrievals stored") == 1 }, 10*time.Second, 10*time.Millisecond)
 	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "rater": "first", "score": 5, "response": "21st Century Fox"}), "applied")
 	broken.Store(true)
 	id := s.rate(t, map[string]any{"retrieval": r.ID, "rater": "second", "score": 1, "response": "21st Century Fox"})
