@@ -125,6 +125,25 @@ func TestDeliveriesThatAreKnownAreNotStoredWithThoseThatAreNew(t *testing.T) {
 	requireReference(t, c.Client)
 }
 
+func TestTheLastOfARatersRatingsInOneDeliveryCounts(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, nil)
+	r := c.shown(time.Now())
+	s.Remember(r)
+	const n = 12
+	var all []map[string]any
+	for i := range n {
+		all = append(all, map[string]any{"id": text(i), "retrieval": r.ID, "rater": "ann", "score": 1 + i%5, "response": "21st Century Fox"})
+	}
+	w := s.send(all)
+	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
+	for i := range n - 1 {
+		s.becomes(t, text(i), "superseded")
+	}
+	s.becomes(t, text(n-1), "applied")
+	requireReference(t, c.Client)
+}
+
 // failing is a store that fails now and then.
 type failing struct {
 	feedback.Store

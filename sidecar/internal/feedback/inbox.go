@@ -157,11 +157,12 @@ func (b *inbox) commit(ctx context.Context, group []*parcel) (fresh []stored, kn
 			}
 			seen[e.ID] = true
 			n := len(ids)
-			nquads, err := appendEvent(nil, "_:"+blank(n), e, received)
+			at := received.Add(time.Duration(n)) // so that the last of several ratings of one rater counts
+			nquads, err := appendEvent(nil, "_:"+blank(n), e, at)
 			if err != nil {
 				return nil, 0, err
 			}
-			fresh = append(fresh, stored{received: received, Event: e})
+			fresh = append(fresh, stored{received: at, Event: e})
 			ids, all = append(ids, graph.Quote(e.ID)), append(all, nquads...)
 			fmt.Fprintf(&query, "  %s as var(func: eq(evorag.feedback.id, %s))\n", blank(n), ids[n])
 			each = append(each, graph.Conditional{If: "@if(eq(len(" + blank(n) + "), 0))", Set: nquads})
