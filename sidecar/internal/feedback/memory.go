@@ -61,8 +61,8 @@ func (m *memory) remember(r *graph.Retrieval) {
 	}
 }
 
-// keep puts a retrieval among the recent ones.
-func (m *memory) keep(r *shown) {
+// keep puts a retrieval among the recent ones, and gives it as it is now: others may change the kept one.
+func (m *memory) keep(r *shown) shown {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if old, ok := m.recent[r.ID]; ok {
@@ -70,12 +70,13 @@ func (m *memory) keep(r *shown) {
 			r.response = old.response
 		}
 		m.recent[r.ID] = r
-		return
+		return *r
 	}
 	delete(m.recent, m.order[m.next])
 	m.order[m.next] = r.ID
 	m.next = (m.next + 1) % len(m.order)
 	m.recent[r.ID] = r
+	return *r
 }
 
 // forget lets the recent ones that are stored go; they are read again where they are wanted.
@@ -293,8 +294,7 @@ func (m *memory) find(ctx context.Context, ids map[string]bool) (map[string]*sho
 		}
 		r.Retrieval = body.Retrieval
 		r.Features, r.Template, r.Beyond = body.X, body.Made, body.Beyond
-		m.keep(r)
-		kept := *r
+		kept := m.keep(r)
 		out[row.ID] = &kept
 	}
 	return out, nil
