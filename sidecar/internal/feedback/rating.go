@@ -48,6 +48,9 @@ func onScale(x float64, scale string) (float64, error) {
 
 // number reads a JSON number or boolean; a boolean fits the scale boolean only.
 func number(raw json.RawMessage, field, scale string) (float64, error) {
+	if !present(raw) { // null can be read as any type
+		return 0, fmt.Errorf("%s is missing; write a number", field)
+	}
 	var b bool
 	if json.Unmarshal(raw, &b) == nil {
 		if scale != scaleBoolean {

@@ -150,6 +150,8 @@ func TestOtherToolsAreUnderstoodAsTheySend(t *testing.T) {
 		"a Langfuse number beyond its scale":         {`{"id":"s","traceId":"r","name":"n","value":4,"dataType":"NUMERIC"}`, "not on the scale 0-1"},
 		"a Langfuse number below its scale":          {`{"id":"s","traceId":"r","name":"n","value":-0.5}`, "not on the scale 0-1"},
 		"a Langfuse boolean that is none":            {`{"id":"s","traceId":"r","name":"n","value":2,"dataType":"BOOLEAN"}`, "scale boolean"},
+		"a Langfuse boolean without a value":         {`{"id":"s","traceId":"r","name":"n","value":null,"dataType":"BOOLEAN"}`, "value is missing"},
+		"a Langfuse score without a value":           {`{"id":"s","traceId":"r","name":"n","dataType":"NUMERIC"}`, "value is missing"},
 		"a Langfuse category without a type":         {`{"name":"toxicity","value":"not toxic","traceId":"r"}`, "write a number"},
 		"Langfuse events without a score":            {`{"batch":[{"id":"e1","type":"trace-create","body":{}}]}`, "score-create"},
 		"a page of Langfuse scores with a wrong one": {`{"data":[{"id":"s","traceId":"r","name":"n","value":1,"dataType":"NUMERIC"},{"id":"s","traceId":"r","name":"n","value":-1,"dataType":"NUMERIC"}],"meta":{"page":1}}`, "data[1]: the value -1"},
