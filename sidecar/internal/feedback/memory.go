@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,17 +38,20 @@ type memory struct {
 	hurry chan struct{} // somebody asks for one that isn't stored yet
 	room  []byte        // that of the last write, for the next
 
-	mu      sync.Mutex
-	recent  map[string]*shown
-	order   []string // of recent, a ring
-	next    int
-	written chan struct{} // closed after the next write
+	news chan struct{} // a response is to be stored
+
+	mu        sync.Mutex
+	recent    map[string]*shown
+	order     []string // of recent, a ring
+	next      int
+	written   chan struct{}     // closed after the next write
+	responses map[string]string // that are to be stored, by retrieval
 }
 
 func newMemory(s *Service) *memory {
 	return &memory{
-		Service: s, queue: make(chan *graph.Retrieval, s.Queue), hurry: make(chan struct{}, 1),
-		recent: map[string]*shown{}, order: make([]string, recentlyShown), written: make(chan struct{}),
+		Service: s, queue: make(chan *graph.Retrieval, s.Queue), hurry: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		recent: map[string]*shown{}, order: make([]string, recentlyShown), written: make(chan struct{}), responses: map[string]string{},
 	}
 }
 
@@ -65,6 +69,9 @@ func (m *memory) remember(r *graph.Retrieval) {
 func (m *memory) keep(r *shown) shown {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if r.response == "" {
+		r.response = m.responses[r.ID]
+	}
 	if old, ok := m.recent[r.ID]; ok {
 		if r.response == "" {
 			r.response = old.response
@@ -98,11 +105,27 @@ func (m *memory) stored() string {
 	return ""
 }
 
+// answered notes a response at hand.
 func (m *memory) answered(id, response string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r, ok := m.recent[id]; ok {
 		r.response = response
+	}
+}
+
+// storeSoon has a response stored with its retrieval. Where too many wait this one is not.
+func (m *memory) storeSoon(id, response string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.responses) >= m.Queue {
+		m.Log.Warn("the response to a retrieval is not stored: too many wait for the engine", "retrieval", id)
+		return
+	}
+	m.responses[id] = response
+	select {
+	case m.news <- struct{}{}:
+	default:
 	}
 }
 
@@ -118,21 +141,29 @@ func (m *memory) run(ctx context.Context) {
 					return
 				}
 			}
+			_ = m.writeResponses(last)
 			return
 		case r := <-m.queue:
 			group := m.group(ctx, r)
-			for m.write(ctx, group) != nil {
-				select { // the engine is away; the queue fills meanwhile, and drops what is too much
-				case <-ctx.Done():
-				case <-time.After(time.Second):
-					continue
-				}
-				last, cancel := afterwards(ctx)
-				_ = m.write(last, group)
-				cancel()
-				break
-			}
+			m.insist(ctx, func(ctx context.Context) error { return m.write(ctx, group) })
+		case <-m.news:
+			m.insist(ctx, m.writeResponses)
 		}
+	}
+}
+
+// insist tries a write until it succeeds, and once more after the end of ctx.
+func (m *memory) insist(ctx context.Context, write func(context.Context) error) {
+	for write(ctx) != nil {
+		select { // the engine is away; the queue fills meanwhile, and drops what is too much
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+			continue
+		}
+		last, cancel := afterwards(ctx)
+		defer cancel()
+		_ = write(last)
+		return
 	}
 }
 
@@ -218,6 +249,51 @@ func (m *memory) write(ctx context.Context, group []*graph.Retrieval) error {
 	}
 	m.Meter.Retrievals("stored", len(group))
 	return nil
+}
+
+// writeResponses stores the responses that came after their retrievals. One whose retrieval is still
+// to be written is written with it; one whose retrieval is not there has no effect.
+func (m *memory) writeResponses(ctx context.Context) error {
+	for {
+		group := m.waitingResponses()
+		if len(group) == 0 {
+			return nil
+		}
+		var query strings.Builder
+		var sets []graph.Conditional
+		for id, response := range group {
+			name := fmt.Sprintf("r%d", len(sets))
+			fmt.Fprintf(&query, "  %s as var(func: eq(evorag.retrieval.id, %s))\n", name, graph.Quote(id))
+			sets = append(sets, graph.Conditional{
+				If:  "@if(gt(len(" + name + "), 0))",
+				Set: fmt.Appendf(nil, "uid(%s) <evorag.retrieval.response> %s .\n", name, graph.Quote(response)),
+			})
+		}
+		if _, err := m.Store.Upsert(ctx, "{\n"+query.String()+"}", sets); err != nil {
+			m.Log.Warn("responses to retrievals can't be stored now", "count", len(group), "error", err)
+			if ctx.Err() != nil || transient(err) {
+				return err
+			}
+		}
+		m.mu.Lock()
+		maps.DeleteFunc(m.responses, func(id, response string) bool { return group[id] == response })
+		m.mu.Unlock()
+	}
+}
+
+// waitingResponses are responses that are to be stored, at most as many as one transaction takes.
+func (m *memory) waitingResponses() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	group := map[string]string{}
+	for id, response := range m.responses {
+		if r, known := m.recent[id]; known && r.uid == 0 {
+			delete(m.responses, id)
+		} else if group[id] = response; len(group) == retrievalGroup {
+			break
+		}
+	}
+	return group
 }
 
 // storedRetrieval is a retrieval with what its answer doesn't show.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,4 +100,41 @@ func TestARatingMayComeBeforeItsRetrievalIsWritten(t *testing.T) {
 	}
 	fox, _ := c.score(t, c.edge("owned_by", "fox"))
 	require.Equal(t, len(ids), fox.Updates, "each rating counts once")
+}
+
+// answered waits until the response to a retrieval is in the cluster.
+func (c *cluster) answered(t *testing.T, id, response string) {
+	require.Eventually(t, func() bool {
+		return string(c.Query(t, `{ q(func: eq(evorag.retrieval.id, "`+id+`")) { evorag.retrieval.response } }`, nil)) == `{"q":[{"evorag.retrieval.response":"`+response+`"}]}`
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestAnAnswerIsStoredForRatingsThatBringNone(t *testing.T) {
+	c := newCluster(t)
+	var broken, fails atomic.Bool
+	s := c.start(t, func(o *feedback.Options) {
+		o.Store = failing{Store: c.Client, upsert: func() bool {
+			if broken.Load() {
+				fails.Store(true)
+			}
+			return broken.Load()
+		}}
+	})
+	early, late, gone := c.shown(time.Now()), c.shown(time.Now()), c.shown(time.Now())
+	s.Remember(early)
+	s.Answered(early.ID, "21st Century Fox")
+	s.Remember(late)
+	require.Eventually(t, func() bool { return s.count("retrievals stored") == 2 }, 10*time.Second, 10*time.Millisecond)
+	broken.Store(true)
+	s.Answered(late.ID, "News Corporation")
+	s.Answered(gone.ID, "Disney") // was dropped
+	require.Eventually(t, fails.Load, 10*time.Second, 10*time.Millisecond)
+	broken.Store(false)
+	c.answered(t, early.ID, "21st Century Fox")
+	c.answered(t, late.ID, "News Corporation")
+	require.Equal(t, `{"q":[{"count":2}]}`, string(c.Query(t, `{ q(func: has(evorag.retrieval.response)) { count(uid) } }`, nil)))
+
+	other := c.start(t, nil) // another replica, or the same after a restart
+	other.becomes(t, other.rate(t, map[string]any{"retrieval": early.ID, "thumb": "down"}), "applied")
+	other.becomes(t, other.rate(t, map[string]any{"retrieval": late.ID, "thumb": "up"}), "applied")
 }

@@ -39,3 +39,17 @@ func TestAResponseMayComeWhileItsRetrievalIsRead(t *testing.T) {
 		require.Contains(t, found, "r")
 	}
 }
+
+func TestAResponseThatIsNotStoredYetIsNotForgotten(t *testing.T) {
+	m := newHolding()
+	find := func() string {
+		found, err := m.find(t.Context(), map[string]bool{"r": true})
+		require.NoError(t, err)
+		return found["r"].response
+	}
+	require.Empty(t, find())
+	m.answered("r", "x")
+	m.storeSoon("r", "x")
+	m.forget()
+	require.Equal(t, "x", find())
+}

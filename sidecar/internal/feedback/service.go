@@ -183,8 +183,15 @@ func (s *Service) Remember(r *graph.Retrieval) {
 	}
 }
 
-// Answered adds what was answered to a retrieval that was handed to Remember.
-func (s *Service) Answered(id, response string) { s.memory.answered(id, response) }
+// Answered adds what was answered to a retrieval that was handed to Remember. It doesn't wait until
+// that is stored.
+func (s *Service) Answered(id, response string) {
+	if namespace, _, err := s.IDs.Parse(id); s.Forget || response == "" || err != nil || namespace != s.Namespace {
+		return
+	}
+	s.memory.answered(id, response)
+	s.memory.storeSoon(id, response)
+}
 
 // LearnedAlpha is the learned trade-off of the namespace; false where none was learned, or the
 // namespace is not this sidecar's.
