@@ -472,6 +472,8 @@ func TestAScoreThatWasLostIsGivenBack(t *testing.T) {
 
 	again()
 	require.NoError(t, s.RepairNow(t.Context()))
+	require.Equal(t, 2, s.count("edges repaired"))
+	require.Zero(t, s.count("repaired"), "edges are no ratings")
 	now, _ := c.score(t, fox)
 	require.Equal(t, foxWas, now)
 	now, _ = c.score(t, disney)

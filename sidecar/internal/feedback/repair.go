@@ -221,7 +221,7 @@ func (s *Service) restore(ctx context.Context, part []graph.Triplet) error {
 			repaired[i] = e.Triplet
 		}
 		s.Changed(repaired)
-		s.Meter.Feedback(kindRepaired, len(found))
+		s.Meter.Edges(kindRepaired, len(found))
 		s.Log.Info("scores that edges had lost are given back", "edges", len(found))
 	}
 	return err
