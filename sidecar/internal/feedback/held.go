@@ -65,7 +65,7 @@ func (s *Service) praised(ctx context.Context, e stored, r *shown) ([]graph.Path
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, credit.ErrNoResponse), errors.Is(err, credit.ErrNoGold), errors.Is(err, errNever):
+	case errors.Is(err, credit.ErrNoResponse), errors.Is(err, credit.ErrNoGold), errors.Is(err, credit.ErrUnusable), errors.Is(err, errNever):
 		return nil, nil
 	case err != nil:
 		return nil, err
