@@ -283,6 +283,7 @@ var errCrowded = errors.New("others write the same edges all the time")
 // answer was lost; it is left alone.
 func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*ledger, error) {
 	var done *ledger
+	var learned model
 	attempts := 0
 	ctx, cancel := context.WithTimeout(ctx, longestCall)
 	defer cancel()
@@ -298,7 +299,7 @@ func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*le
 		if err != nil {
 			return err
 		}
-		done = carryOut(st, edges, lost(edges, known), lessons, rest, s.Alpha, s.Now())
+		done, learned = carryOut(st, edges, lost(edges, known), lessons, rest, s.Alpha, s.Now()), st.model
 		nquads, err := s.nquads(st, done, lessons, rest)
 		if err != nil || len(nquads) == 0 {
 			return err
@@ -315,7 +316,8 @@ func (s *Service) apply(ctx context.Context, lessons []lesson, rest []fate) (*le
 	}
 	if len(done.batch.Entries) > 0 {
 		alpha := done.alpha
-		s.alpha.Store(&alpha)
+		learned.Alpha, learned.Batches = &alpha, done.batch.Number
+		s.noteModel(learned)
 		s.weigh(done.batch)
 	}
 	return done, nil

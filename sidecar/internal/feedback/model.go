@@ -76,9 +76,20 @@ func readModel(ctx context.Context, query facet.Query) (model, error) {
 func (s *Service) loadModel(ctx context.Context) (model, error) {
 	m, err := readModel(ctx, s.read)
 	if err == nil {
-		s.alpha.Store(m.Alpha)
+		s.noteModel(m)
 	}
 	return m, err
+}
+
+// noteModel has rankings use a model's alpha, unless they use a newer one of the same model already: one
+// that was read may be older than one that was applied meanwhile.
+func (s *Service) noteModel(m model) {
+	for {
+		now := s.learned.Load()
+		if now != nil && now.UID == m.UID && now.Batches > m.Batches || s.learned.CompareAndSwap(now, &m) {
+			return
+		}
+	}
 }
 
 // clampAlpha keeps alpha in its range, equation (9), and in steps that every engine prints.

@@ -92,7 +92,7 @@ type Service struct {
 	embedding *credit.Embedding
 	bucket    bucket
 	backlog   atomic.Int64
-	alpha     atomic.Pointer[float64] // the learned one; nil: none yet
+	learned   atomic.Pointer[model] // the newest that is known, for its alpha; nil: none yet
 	weights   atomic.Pointer[learnedWeights]
 	weighing  sync.Mutex     // changes weights
 	failures  map[string]int // of ratings by uid, the worker's own
@@ -196,8 +196,8 @@ func (s *Service) Answered(id, response string) {
 // LearnedAlpha is the learned trade-off of the namespace; false where none was learned, or the
 // namespace is not this sidecar's.
 func (s *Service) LearnedAlpha(namespace uint64) (float64, bool) {
-	if a := s.alpha.Load(); a != nil && namespace == s.Namespace {
-		return *a, true
+	if m := s.learned.Load(); m != nil && m.Alpha != nil && namespace == s.Namespace {
+		return *m.Alpha, true
 	}
 	return 0, false
 }
