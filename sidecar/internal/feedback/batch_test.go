@@ -2,8 +2,10 @@ package feedback_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -150,6 +152,7 @@ type failing struct {
 	query  func(text string) bool
 	tx     func() bool
 	upsert func() bool
+	with   error // nil: errAway
 }
 
 var errAway = status.Error(codes.Unavailable, "the engine is away")
@@ -163,7 +166,7 @@ func (f failing) OwnQuery(ctx context.Context, call graph.Call) (graph.Answer, e
 
 func (f failing) RunTx(ctx context.Context, fn func(context.Context, graph.Tx) error) error {
 	if f.tx != nil && f.tx() {
-		return errAway
+		return cmp.Or(f.with, errAway)
 	}
 	return f.Store.RunTx(ctx, fn)
 }
@@ -257,6 +260,22 @@ func TestWhatCouldNotBeAppliedIsFoundAgain(t *testing.T) {
 	broken.Store(false)
 	s.becomes(t, id, "applied")
 	requireReference(t, c.Client)
+}
+
+func TestARatingThatFailedAndIsAppliedThenIsForgotten(t *testing.T) {
+	c := newCluster(t)
+	var failures atomic.Int64
+	s := c.start(t, func(o *feedback.Options) {
+		o.Store = failing{Store: c.Client, tx: func() bool { return failures.Add(-1) >= 0 }, with: errors.New("it makes no sense")}
+	})
+	r := c.shown(time.Now())
+	s.Remember(r)
+	require.Eventually(t, func() bool { return s.count("retrievals stored") == 1 }, 10*time.Second, 10*time.Millisecond)
+	failures.Store(3)
+	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox"}), "applied")
+	s.stop()
+	require.Negative(t, failures.Load(), "it failed before")
+	require.Zero(t, s.Failing())
 }
 
 func TestRatingsThatAnotherReplicaLeavesPendingAreApplied(t *testing.T) {

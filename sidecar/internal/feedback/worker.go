@@ -180,6 +180,9 @@ func (s *Service) teach(ctx context.Context, p prepared) error {
 	end(err)
 	if err == nil {
 		s.count(done, p.lessons, p.rest, time.Since(began))
+		for _, e := range p.ratings() {
+			delete(s.failures, e.uid)
+		}
 		return nil
 	}
 	if ctx.Err() != nil || transient(err) {
