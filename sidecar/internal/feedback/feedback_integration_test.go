@@ -249,6 +249,18 @@ func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 		require.Equal(t, 202, w.Code, w.Body.String())
 		require.Contains(t, w.Body.String(), "webhook:m1")
 	})
+	t.Run("what is not signed doesn't use up the rate of what is", func(t *testing.T) {
+		secret, err := feedback.ParseSecret("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+		require.NoError(t, err)
+		signed := c.start(t, func(o *feedback.Options) { o.Secrets, o.Rate = []feedback.Secret{secret}, .5 })
+		body := map[string]any{"retrieval": good, "score": 1, "response": "x"}
+		for range 3 {
+			require.Equal(t, 401, signed.send(body).Code)
+		}
+		bearer := []string{"Authorization", "Bearer whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}
+		require.Equal(t, 202, signed.send(body, bearer...).Code)
+		require.Equal(t, 429, signed.send(body, bearer...).Code)
+	})
 }
 
 func TestRetrievalsAreShownAndForgotten(t *testing.T) {

@@ -55,9 +55,6 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request, trusted bool) 
 	if !trusted && len(s.Secrets) == 0 && !fromHere(r.RemoteAddr) {
 		return nil, refusal{http.StatusForbidden, "no_secret", errors.New("without feedback.secret_file the webhook takes deliveries from this machine only; configure a secret and sign")}
 	}
-	if !s.bucket.take() {
-		return nil, refusal{http.StatusTooManyRequests, "too_many", fmt.Errorf("more than %g deliveries a second (feedback.rate); send them later", s.Rate)}
-	}
 	if int(s.backlog.Load()) >= s.Backlog {
 		return nil, refusal{http.StatusTooManyRequests, "backlog", fmt.Errorf("%d ratings are still to be applied (feedback.backlog); send it later", s.Backlog)}
 	}
@@ -73,6 +70,9 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request, trusted bool) 
 		if err := verify(r.Header, body, s.Secrets, s.Now(), s.Tolerance); err != nil {
 			return nil, refusal{http.StatusUnauthorized, "unsigned", err}
 		}
+	}
+	if !s.bucket.take() { // after the signature: what strangers send doesn't use up the senders' rate
+		return nil, refusal{http.StatusTooManyRequests, "too_many", fmt.Errorf("more than %g deliveries a second (feedback.rate); send them later", s.Rate)}
 	}
 	events, err := read(r.Header, body)
 	switch {
