@@ -13,7 +13,8 @@ import (
 var errMedia = errors.New("send application/json, application/cloudevents+json or application/cloudevents-batch+json")
 
 // read takes the events out of a delivery: plain JSON, or CloudEvents 1.0 in binary,
-// structured or batched mode. A delivery id of the transport goes before one in the body.
+// structured or batched mode. A delivery id of the transport goes before one in the body, and webhook-id before ce-id: a
+// signature covers webhook-id, and no header of CloudEvents.
 func read(h http.Header, body []byte) ([]Event, error) {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
@@ -45,7 +46,9 @@ func read(h http.Header, body []byte) ([]Event, error) {
 		return nil, err
 	}
 	if h.Get("ce-specversion") != "" { // binary mode: the attributes are headers
-		return attributed(events, h.Get("ce-specversion"), h.Get("ce-source"), h.Get("ce-id"), h.Get("ce-type"))
+		if events, err = attributed(events, h.Get("ce-specversion"), h.Get("ce-source"), h.Get("ce-id"), h.Get("ce-type")); err != nil {
+			return nil, err
+		}
 	}
 	if id := h.Get("webhook-id"); id != "" {
 		identify(events, "webhook:"+id)

@@ -195,6 +195,7 @@ func TestCloudEventsInTheirThreeModes(t *testing.T) {
 	}{
 		{"structured", header("Content-Type", "application/cloudevents+json; charset=utf-8"), event, []string{"cloudevent:/app 7"}, ""},
 		{"binary", header("Content-Type", "application/json", "ce-specversion", "1.0", "ce-id", "7", "ce-source", "/app", "ce-type", "rating"), data, []string{"cloudevent:/app 7"}, ""},
+		{"binary, signed: only the webhook's id is", header("Content-Type", "application/json", "ce-specversion", "1.0", "ce-id", "7", "ce-source", "/app", "ce-type", "rating", "webhook-id", "msg_1"), data, []string{"webhook:msg_1"}, ""},
 		{"batched", header("Content-Type", "application/cloudevents-batch+json"), "[" + event + "," + event + "]", []string{"cloudevent:/app 7", "cloudevent:/app 7"}, ""},
 		{"base64", header("Content-Type", "application/cloudevents+json"), `{"specversion":"1.0","id":"7","source":"/app","type":"rating","data_base64":"eyJyZXRyaWV2YWwiOiJyIiwic2NvcmUiOjJ9"}`, []string{"cloudevent:/app 7"}, ""},
 		{"an empty batch", header("Content-Type", "application/cloudevents-batch+json"), "[]", nil, ""},
