@@ -138,7 +138,7 @@ func (s *Service) feed(ctx context.Context, out chan<- prepared) {
 					s.fresh.done(batch)
 					s.fresh.lookSoon()
 				}
-				ready = ready.with(prepared{lessons: p.lessons, rest: p.rest})
+				ready = ready.with(prepared{lessons: p.lessons, rest: p.rest, took: p.took})
 				continue
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/evorag/dgraph-evorag/plugin/credit"
 	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/queries"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
@@ -276,6 +277,25 @@ func TestARatingThatFailedAndIsAppliedThenIsForgotten(t *testing.T) {
 	s.stop()
 	require.Negative(t, failures.Load(), "it failed before")
 	require.Zero(t, s.Failing())
+}
+
+// slowly takes its time to evaluate.
+type slowly time.Duration
+
+func (d slowly) Evaluate(_ context.Context, _ credit.Answer, r graph.Retrieval) ([]credit.Evaluation, error) {
+	time.Sleep(time.Duration(d))
+	return make([]credit.Evaluation, len(r.Results)), nil
+}
+
+func TestTheTimeOfABatchHoldsThatOfItsEvaluation(t *testing.T) {
+	c := newCluster(t)
+	s := c.start(t, func(o *feedback.Options) {
+		o.Evaluators = map[string]feedback.Evaluator{"llm": slowly(500 * time.Millisecond)}
+	})
+	r := c.shown(time.Now())
+	s.Remember(r)
+	s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "x", "evaluator": "llm"}), "applied")
+	require.Eventually(t, func() bool { return s.count("batch ms") >= 500 }, 5*time.Second, 10*time.Millisecond)
 }
 
 func TestRatingsThatAnotherReplicaLeavesPendingAreApplied(t *testing.T) {

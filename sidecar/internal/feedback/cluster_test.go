@@ -115,7 +115,7 @@ func (m *meter) Retrievals(outcome string, n int) { m.add("retrievals "+outcome,
 func (m *meter) Edges(outcome string, n int)      { m.add("edges "+outcome, n) }
 func (m *meter) Backlog(int, time.Duration)       {}
 func (m *meter) Lag(time.Duration)                { m.add("lags", 1) }
-func (m *meter) Batch(time.Duration)              {}
+func (m *meter) Batch(took time.Duration)         { m.add("batch ms", int(took.Milliseconds())) }
 func (m *meter) add(outcome string, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

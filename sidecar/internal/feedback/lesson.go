@@ -36,7 +36,8 @@ type fate struct {
 type prepared struct {
 	lessons []lesson
 	rest    []fate
-	err     error // the cluster's; nothing is prepared then
+	took    time.Duration // to evaluate
+	err     error         // the cluster's; nothing is prepared then
 }
 
 // Where ratings pile up, batches that become ready within patience of each other are applied
@@ -64,10 +65,10 @@ func (p prepared) steps() (n int) {
 
 // with is p with the ratings of q after its own.
 func (p prepared) with(q prepared) prepared {
-	return prepared{append(p.lessons, q.lessons...), append(p.rest, q.rest...), q.err}
+	return prepared{append(p.lessons, q.lessons...), append(p.rest, q.rest...), p.took + q.took, q.err}
 }
 
-// parts are the ratings of a batch in batches of at most size.
+// parts are the ratings of a batch in batches of at most size. The first has the time of all.
 func (p prepared) parts(size int) (out []prepared) {
 	for part := range slices.Chunk(p.lessons, size) {
 		out = append(out, prepared{lessons: part})
@@ -75,6 +76,7 @@ func (p prepared) parts(size int) (out []prepared) {
 	for part := range slices.Chunk(p.rest, size) {
 		out = append(out, prepared{rest: part})
 	}
+	out[0].took = p.took
 	return out
 }
 

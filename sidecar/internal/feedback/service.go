@@ -44,7 +44,7 @@ type Meter interface {
 	Edges(outcome string, n int)         // of applied batches: moved, void, repaired
 	Backlog(n int, oldest time.Duration) // ratings to be applied, and the age of the oldest
 	Lag(took time.Duration)              // from a rating's arrival to its effect
-	Batch(took time.Duration)            // one applied batch
+	Batch(took time.Duration)            // one applied batch, with its evaluation
 }
 
 // Options of New. All but Evaluators, Secrets, Hold, Changed, Resolve, Log

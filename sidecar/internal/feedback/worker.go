@@ -159,11 +159,13 @@ func (s *Service) produce(ctx context.Context, learner credit.Learner, batches i
 
 // evaluate is prepare, traced, after a look whether data were dropped.
 func (s *Service) evaluate(ctx context.Context, batch []stored, learner credit.Learner) prepared {
+	began := time.Now()
 	ctx, end := s.traceBatch(ctx, "evaluate", batch)
 	p := prepared{err: s.lookAfterAlter(ctx)}
 	if p.err == nil {
 		p = s.prepare(ctx, batch, learner)
 	}
+	p.took = time.Since(began)
 	end(p.err)
 	return p
 }
@@ -179,7 +181,7 @@ func (s *Service) teach(ctx context.Context, p prepared) error {
 	done, err := s.apply(applying, p.lessons, p.rest)
 	end(err)
 	if err == nil {
-		s.count(done, p.lessons, p.rest, time.Since(began))
+		s.count(done, p.lessons, p.rest, p.took+time.Since(began))
 		for _, e := range p.ratings() {
 			delete(s.failures, e.uid)
 		}
