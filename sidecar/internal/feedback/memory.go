@@ -414,7 +414,6 @@ func (s *Service) tend(ctx context.Context) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	var pruned, counted time.Time
-	repaired := s.Now() // batches repair what they meet; this is for the rest
 	var learned model
 	for {
 		if now := s.Now(); now.Sub(counted) >= countEvery {
@@ -434,12 +433,6 @@ func (s *Service) tend(ctx context.Context) {
 			pruned = now
 			if err := s.memory.prune(ctx); err != nil && ctx.Err() == nil {
 				s.Log.Warn("old retrievals can't be forgotten now", "error", err)
-			}
-		}
-		if now := s.Now(); now.Sub(repaired) >= repairEvery {
-			repaired = now
-			if err := s.repair(ctx); err != nil && ctx.Err() == nil {
-				s.Log.Warn("lost scores can't be looked for now", "error", err)
 			}
 		}
 		select {

@@ -145,6 +145,23 @@ func numbered(name string, numbers iter.Seq[int64]) string {
 	return strings.Replace(queries.Text(name), "[0]", "["+strings.Join(list, ", ")+"]", 1)
 }
 
+// keepRepaired repairs now and then until ctx ends: batches repair what they meet, this is for the rest. It
+// may take minutes, which nothing else waits for.
+func (s *Service) keepRepaired(ctx context.Context) {
+	every := time.NewTicker(repairEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		if err := s.repair(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("lost scores can't be looked for now", "error", err)
+		}
+	}
+}
+
 // repair looks at every edge that the journal knows and gives back the scores that were lost.
 func (s *Service) repair(ctx context.Context) error {
 	m, err := readModel(ctx, s.read)

@@ -169,7 +169,7 @@ func (s *Service) evaluator(name string) (Evaluator, error) {
 // by then is still written, within a few seconds.
 func (s *Service) Run(ctx context.Context) {
 	var group sync.WaitGroup
-	for _, work := range []func(context.Context){s.memory.run, s.inbox.run, s.work, s.tend} {
+	for _, work := range []func(context.Context){s.memory.run, s.inbox.run, s.work, s.tend, s.keepRepaired} {
 		group.Go(func() { work(ctx) })
 	}
 	group.Wait()
