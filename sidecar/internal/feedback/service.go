@@ -39,9 +39,9 @@ type Evaluator interface {
 
 // Meter counts what happens.
 type Meter interface {
-	Feedback(outcome string, n int)      // received, duplicate, refused, expired, applied, superseded, reversed, void, waiting
+	Feedback(outcome string, n int)      // received, duplicate, refused, expired, applied, reversed, superseded, held, void, waiting
 	Retrievals(outcome string, n int)    // stored, dropped, pruned
-	Edges(outcome string, n int)         // of applied batches: moved, void, repaired
+	Edges(outcome string, n int)         // moved, void, repaired
 	Backlog(n int, oldest time.Duration) // ratings to be applied, and the age of the oldest
 	Lag(took time.Duration)              // from a rating's arrival to its effect
 	Batch(took time.Duration)            // one applied batch, with its evaluation

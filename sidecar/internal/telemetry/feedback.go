@@ -21,7 +21,7 @@ func newFeedbackMetrics(r prometheus.Registerer) feedbackMetrics {
 	m := feedbackMetrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dgraph_evorag_feedback_total",
-			Help: "Ratings by outcome: received, duplicate, refused, expired; applied, reversed, superseded, void, waiting.",
+			Help: "Ratings by outcome: received, duplicate, refused, expired; applied, reversed, superseded, held, void, waiting.",
 		}, []string{"outcome"}),
 		retrievals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dgraph_evorag_retrievals_total",
@@ -29,7 +29,7 @@ func newFeedbackMetrics(r prometheus.Registerer) feedbackMetrics {
 		}, []string{"outcome"}),
 		edges: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dgraph_evorag_feedback_edges_total",
-			Help: "Edges in applied batches by outcome: moved, void (missing, and not set again), repaired.",
+			Help: "Edges by outcome: moved and void (missing, and not set again) in applied batches; repaired (given back a score that was lost).",
 		}, []string{"outcome"}),
 		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "dgraph_evorag_feedback_backlog",
