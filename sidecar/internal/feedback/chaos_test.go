@@ -43,8 +43,8 @@ type arena struct {
 	offset     int
 	http, grpc string
 
-	mu             sync.Mutex
-	alpha, sidecar *child
+	mu                   sync.Mutex
+	zero, alpha, sidecar *child
 }
 
 // child is a process with the one goroutine that waits for its end.
@@ -60,14 +60,16 @@ func newArena(t *testing.T) *arena {
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "key"), []byte("0123456789abcdef"), 0o600))
-	for a.offset = 19000 + rand.IntN(400); !free(a.offset+5080, a.offset+6080, a.offset+7080, a.offset+8080, a.offset+9080, a.offset+10080, a.offset+10090); a.offset++ {
+	t.Cleanup(func() { a.kill(&a.sidecar); a.kill(&a.alpha); a.kill(&a.zero) })
+	for range 5 { // somebody may take a port that was free just now
+		if err = a.startZero(); err == nil {
+			break
+		}
+		a.kill(&a.zero)
 	}
-	a.http, a.grpc = fmt.Sprintf("127.0.0.1:%d", a.offset+10080), fmt.Sprintf("127.0.0.1:%d", a.offset+10090)
-	zero := a.start("zero", a.dgraph, "zero", "--my=localhost:"+strconv.Itoa(a.offset+5080), "-o", strconv.Itoa(a.offset), "--wal", "zw")
-	t.Cleanup(func() { a.kill(&a.sidecar); a.kill(&a.alpha); zero.stop() })
-	a.await("http://127.0.0.1:" + strconv.Itoa(a.offset+6080) + "/health")
-	a.startAlpha()
-	a.startSidecar()
+	require.NoError(t, err)
+	require.NoError(t, a.startAlpha())
+	require.NoError(t, a.startSidecar())
 	return a
 }
 
@@ -82,18 +84,22 @@ func free(ports ...int) bool {
 	return true
 }
 
-func (a *arena) start(name, bin string, args ...string) *child {
+func (a *arena) start(name, bin string, args ...string) (*child, error) {
 	log, err := os.OpenFile(filepath.Join(a.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(a.t, err)
+	if err != nil {
+		return nil, err
+	}
 	defer log.Close()
 	cmd := exec.Command(bin, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = a.dir, log, log
 	cmd.Env = append(os.Environ(), "DGRAPH_EVORAG_RETRIEVAL_KEY_FILE="+filepath.Join(a.dir, "key"), "DGRAPH_EVORAG_FEEDBACK_WAIT=100ms",
 		"DGRAPH_EVORAG_FEEDBACK_QUEUE=100000", "DGRAPH_EVORAG_CACHE_MODE=off")
-	require.NoError(a.t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
 	c := &child{cmd.Process, make(chan struct{})}
 	go func() { defer close(c.ended); _ = cmd.Wait() }()
-	return c
+	return c, nil
 }
 
 func (c *child) stop() {
@@ -111,20 +117,41 @@ func (a *arena) kill(c **child) {
 	}
 }
 
-func (a *arena) startAlpha() {
-	alpha := a.start("alpha", a.dgraph, "alpha", "--my=localhost:"+strconv.Itoa(a.offset+7080), "--zero=localhost:"+strconv.Itoa(a.offset+5080),
+// startZero tries ports that are free.
+func (a *arena) startZero() error {
+	for a.offset = 19000 + rand.IntN(400); !free(a.offset+5080, a.offset+6080, a.offset+7080, a.offset+8080, a.offset+9080, a.offset+10080, a.offset+10090); a.offset++ {
+	}
+	a.http, a.grpc = fmt.Sprintf("127.0.0.1:%d", a.offset+10080), fmt.Sprintf("127.0.0.1:%d", a.offset+10090)
+	zero, err := a.start("zero", a.dgraph, "zero", "--my=localhost:"+strconv.Itoa(a.offset+5080), "-o", strconv.Itoa(a.offset), "--wal", "zw"+strconv.Itoa(a.offset))
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.zero = zero
+	a.mu.Unlock()
+	return await(zero, "http://127.0.0.1:"+strconv.Itoa(a.offset+6080)+"/health")
+}
+
+func (a *arena) startAlpha() error {
+	alpha, err := a.start("alpha", a.dgraph, "alpha", "--my=localhost:"+strconv.Itoa(a.offset+7080), "--zero=localhost:"+strconv.Itoa(a.offset+5080),
 		"-o", strconv.Itoa(a.offset), "-p", "p", "-w", "w", "--security", "whitelist=127.0.0.1")
+	if err != nil {
+		return err
+	}
 	a.mu.Lock()
 	a.alpha = alpha
 	a.mu.Unlock()
-	a.await("http://127.0.0.1:" + strconv.Itoa(a.offset+8080) + "/health")
+	return await(alpha, "http://127.0.0.1:"+strconv.Itoa(a.offset+8080)+"/health")
 }
 
 // startSidecar tries until the alpha lets it.
-func (a *arena) startSidecar() {
+func (a *arena) startSidecar() error {
 	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) {
-		c := a.start("sidecar", a.evorag, "serve", "--dgraph", "127.0.0.1:"+strconv.Itoa(a.offset+9080), "--http", a.http, "--grpc", a.grpc)
+		c, err := a.start("sidecar", a.evorag, "serve", "--dgraph", "127.0.0.1:"+strconv.Itoa(a.offset+9080), "--http", a.http, "--grpc", a.grpc)
+		if err != nil {
+			return err
+		}
 		for up := false; !up; {
 			select {
 			case <-c.ended:
@@ -135,24 +162,36 @@ func (a *arena) startSidecar() {
 					a.mu.Lock()
 					a.sidecar = c
 					a.mu.Unlock()
-					return
+					return nil
 				}
 			}
 		}
 	}
-	a.t.Fatal("the sidecar does not start; see its log")
+	return errors.New("the sidecar does not start; see its log")
 }
 
-func (a *arena) await(url string) {
-	require.Eventually(a.t, func() bool {
+// await waits until a process says that it is healthy.
+func await(c *child, url string) error {
+	healthy := func() bool {
 		resp, err := http.Get(url)
 		if err != nil {
 			return false
 		}
 		defer resp.Body.Close()
-		body, _ := io.ReadAll(resp.Body)
-		return resp.StatusCode == http.StatusOK && (strings.Contains(url, "6080") || !bytes.Contains(body, []byte("unhealthy")))
-	}, 2*time.Minute, 100*time.Millisecond, url)
+		body, err := io.ReadAll(resp.Body)
+		return err == nil && resp.StatusCode == http.StatusOK && !bytes.Contains(body, []byte("unhealthy"))
+	}
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+		select {
+		case <-c.ended:
+			return fmt.Errorf("%s: the process has ended", url)
+		case <-time.After(100 * time.Millisecond):
+			if healthy() {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s: not healthy", url)
 }
 
 // post sends JSON to the sidecar; an error where nobody answers.
@@ -199,12 +238,15 @@ func TestChaos(t *testing.T) {
 		senders.Go(func() { a.rate(i, events/chaosSenders, shown, &sent, &taken) })
 	}
 	others.Go(func() { a.killer(done, &taken, events, &kills) })
-	others.Go(func() { a.vandal(done, client) })
+	var heads seats
+	read(t, client, `{ q(func: has(seat)) { uid seat { uid } } }`, &heads)
+	others.Go(func() { a.vandal(done, heads) })
 	began := time.Now()
 	senders.Wait()
 	close(done)
 	others.Wait()
 	accepted := time.Since(began)
+	require.False(t, t.Failed(), "somebody gave up")
 
 	a.drained(client)
 
@@ -296,7 +338,7 @@ func (a *arena) rate(sender, n int, shown []string, sent, taken *atomic.Int64) {
 			a.t.Error(err)
 			return
 		}
-		for times := 1 + r.IntN(5)/4; times > 0; {
+		for times := 1 + r.IntN(5)/4; times > 0 && !a.t.Failed(); {
 			code, answer, err := a.post("/evorag/v1/feedback", "application/json", body)
 			switch {
 			case err == nil && code == http.StatusAccepted:
@@ -313,7 +355,7 @@ func (a *arena) rate(sender, n int, shown []string, sent, taken *atomic.Int64) {
 	}
 }
 
-// killer kills the sidecar again and again, and the alpha now and then.
+// killer kills the sidecar again and again, and the alpha now and then, until one doesn't start again.
 func (a *arena) killer(done <-chan struct{}, taken *atomic.Int64, events int, kills *atomic.Int64) {
 	r := rand.New(rand.NewPCG(3, 1))
 	alphaAt := int64(events / 3)
@@ -323,35 +365,37 @@ func (a *arena) killer(done <-chan struct{}, taken *atomic.Int64, events int, ki
 			return
 		case <-time.After(time.Duration(300+r.IntN(2000)) * time.Millisecond):
 		}
+		victim, again := &a.sidecar, a.startSidecar
 		if taken.Load() >= alphaAt {
 			alphaAt += int64(max(events/3, 500)) + 1
-			a.kill(&a.alpha)
-			kills.Add(1)
-			a.startAlpha()
-			continue
+			victim, again = &a.alpha, a.startAlpha
 		}
-		a.kill(&a.sidecar)
+		a.kill(victim)
 		kills.Add(1)
-		a.startSidecar()
+		if err := again(); err != nil {
+			a.t.Error(err)
+			return
+		}
+	}
+}
+
+// seats are the studios with theirs.
+type seats struct {
+	Q []struct {
+		UID  string
+		Seat []struct{ UID string }
 	}
 }
 
 // vandal sets edges again through the sidecar, as an ordinary import does, and deletes others
 // around it, while they are scored.
-func (a *arena) vandal(done <-chan struct{}, client *dgraph.Client) {
-	var all struct {
-		Q []struct {
-			UID  string
-			Seat []struct{ UID string }
-		}
-	}
-	read(a.t, client, `{ q(func: has(seat)) { uid seat { uid } } }`, &all)
+func (a *arena) vandal(done <-chan struct{}, all seats) {
 	heads := len(all.Q)
 	for i := 0; ; i++ {
 		select {
 		case <-done:
 			for i := range heads { // whoever is left
-				for a.doom(all.Q[i].UID) != nil {
+				for a.doom(all.Q[i].UID) != nil && !a.t.Failed() {
 					time.Sleep(100 * time.Millisecond)
 				}
 			}
