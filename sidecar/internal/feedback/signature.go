@@ -75,16 +75,3 @@ func verify(h http.Header, body []byte, secrets []Secret, now time.Time, toleran
 	}
 	return nil
 }
-
-// Sign gives the Standard Webhooks headers for a delivery.
-func (s Secret) Sign(id string, at time.Time, body []byte) http.Header {
-	stamp := strconv.FormatInt(at.Unix(), 10)
-	mac := hmac.New(sha256.New, s.key)
-	fmt.Fprintf(mac, "%s.%s.", id, stamp)
-	mac.Write(body)
-	h := http.Header{}
-	h.Set("webhook-id", id)
-	h.Set("webhook-timestamp", stamp)
-	h.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	return h
-}
