@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/evorag/dgraph-evorag/queries"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/migrate"
 )
@@ -40,14 +42,22 @@ func TestRatingsOfRetrievalsThatWereDroppedAreVoid(t *testing.T) {
 		for _, learned := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", around the front", false: ", through the front"}[learned], func(t *testing.T) {
 				c := newCluster(t)
-				s := c.start(t, nil)
+				var looks atomic.Int64 // at the model, once a second
+				s := c.start(t, func(o *feedback.Options) {
+					o.Store = failing{Store: c.Client, query: func(text string) bool {
+						if text == queries.Text("model") {
+							looks.Add(1)
+						}
+						return false
+					}}
+				})
 				r := c.shown(time.Now())
 				s.Remember(r)
 				require.Eventually(t, func() bool { return s.count("retrievals stored") == 1 }, 10*time.Second, 10*time.Millisecond)
 				if learned { // the journal that begins anew tells
 					s.becomes(t, s.rate(t, map[string]any{"retrieval": r.ID, "score": 1, "response": "21st Century Fox"}), "applied")
-					require.Eventually(t, func() bool { _, ok := s.LearnedAlpha(0); return ok }, 10*time.Second, 10*time.Millisecond)
-					time.Sleep(1100 * time.Millisecond) // the model is looked at once a second
+					before := looks.Load()
+					require.Eventually(t, func() bool { return looks.Load() >= before+2 }, 10*time.Second, 10*time.Millisecond, "the first that began since has ended")
 				}
 				c.drop(t, drop)
 				c.migrate(t)

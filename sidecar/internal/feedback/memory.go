@@ -422,8 +422,9 @@ func (s *Service) tend(ctx context.Context) {
 				s.Log.Debug("the backlog can't be counted now", "error", err)
 			}
 		}
-		if now, err := s.loadModel(ctx); err == nil {
+		if now, err := readModel(ctx, s.read); err == nil {
 			s.noteIfNew(learned, now)
+			s.noteModel(now) // another replica may have learned
 			learned = now
 			s.tendWeights(ctx, now)
 		} else if ctx.Err() == nil {

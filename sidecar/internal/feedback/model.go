@@ -72,15 +72,6 @@ func readModel(ctx context.Context, query facet.Query) (model, error) {
 	return answer.Model[0], nil
 }
 
-// loadModel brings the alpha that rankings use up to date; another replica may have learned.
-func (s *Service) loadModel(ctx context.Context) (model, error) {
-	m, err := readModel(ctx, s.read)
-	if err == nil {
-		s.noteModel(m)
-	}
-	return m, err
-}
-
 // noteModel has rankings use a model's alpha, unless they use a newer one of the same model already: one
 // that was read may be older than one that was applied meanwhile.
 func (s *Service) noteModel(m model) {
