@@ -45,11 +45,36 @@ func (c *cluster) batches(t *testing.T) (sizes []int) {
 	return sizes
 }
 
+// counting tells how many ratings were evaluated.
+type counting struct {
+	feedback.Evaluator
+	n atomic.Int64
+}
+
+func (c *counting) Evaluate(ctx context.Context, a credit.Answer, r graph.Retrieval) ([]credit.Evaluation, error) {
+	defer c.n.Add(1)
+	return c.Evaluator.Evaluate(ctx, a, r)
+}
+
 func TestBatchesGrowWhereRatingsPileUp(t *testing.T) {
 	c := newCluster(t)
 	const n = 120
 	c.pile(t, n)
-	s := c.start(t, func(o *feedback.Options) { o.Batch, o.Most = 5, 50 })
+	embedding, err := credit.NewEmbedding()
+	require.NoError(t, err)
+	evaluator := &counting{Evaluator: embedding}
+	s := c.start(t, func(o *feedback.Options) {
+		o.Batch, o.Most, o.Evaluator, o.Evaluators = 5, 50, "counting", map[string]feedback.Evaluator{"counting": evaluator}
+		o.Store = failing{Store: c.Client, tx: func() bool { // the first is applied once more than two are evaluated
+			for range 10_000 {
+				if evaluator.n.Load() > 10 {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			return false
+		}}
+	})
 	require.Eventually(t, func() bool { return s.count("applied") == n }, 20*time.Second, 10*time.Millisecond)
 	largest, all := 0, 0
 	for _, size := range c.batches(t) {

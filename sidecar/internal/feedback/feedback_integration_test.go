@@ -176,7 +176,8 @@ func TestARatingIsGivenUpWhoseEvaluatorBabbles(t *testing.T) {
 func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 	c := newCluster(t)
 	s := c.start(t, func(o *feedback.Options) { o.Rate, o.Backlog = 1e6, 1e6 })
-	good := c.shown(time.Now()).ID
+	now := time.Now()
+	good := c.shown(now).ID
 	for _, x := range []struct {
 		name string
 		body any
@@ -221,7 +222,7 @@ func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 	require.Zero(t, s.count("received"))
 
 	t.Run("too many", func(t *testing.T) {
-		slow := c.start(t, func(o *feedback.Options) { o.Rate = .5 })
+		slow := c.start(t, func(o *feedback.Options) { o.Rate, o.Now = .5, func() time.Time { return now } })
 		slow.send(map[string]any{"retrieval": good, "score": 1, "response": "x"})
 		w := slow.send(map[string]any{"retrieval": good, "score": 1, "response": "x"})
 		require.Equal(t, 429, w.Code)
@@ -252,7 +253,9 @@ func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 	t.Run("what is not signed doesn't use up the rate of what is", func(t *testing.T) {
 		secret, err := feedback.ParseSecret("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
 		require.NoError(t, err)
-		signed := c.start(t, func(o *feedback.Options) { o.Secrets, o.Rate = []feedback.Secret{secret}, .5 })
+		signed := c.start(t, func(o *feedback.Options) {
+			o.Secrets, o.Rate, o.Now = []feedback.Secret{secret}, .5, func() time.Time { return now }
+		})
 		body := map[string]any{"retrieval": good, "score": 1, "response": "x"}
 		for range 3 {
 			require.Equal(t, 401, signed.send(body).Code)
@@ -284,7 +287,7 @@ func TestRetrievalsAreShownAndForgotten(t *testing.T) {
 	require.Equal(t, 404, show(c.shown(time.Now()).ID).Code)
 
 	later := c.start(t, nil) // prunes at its start, as the first did
-	require.Eventually(t, func() bool { return s.count("retrievals pruned")+later.count("retrievals pruned") == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.count("retrievals pruned")+later.count("retrievals pruned") >= 1 }, 10*time.Second, 10*time.Millisecond, "both may have")
 	require.Equal(t, `{"q":[{"count":1}]}`, string(c.Query(t, `{ q(func: has(evorag.retrieval.body)) { count(uid) } }`, nil)))
 }
 

@@ -9,15 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/evorag/dgraph-evorag/plugin/graph"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/feedback"
 )
 
 func TestTheInboxShowsWhatCameTheNewestFirst(t *testing.T) {
 	c := newCluster(t)
-	var kept *graph.Retrieval
+	kept := c.shown(time.Now())
 	s := c.start(t, func(o *feedback.Options) {
-		o.Hold = func(retrieval string) bool { return kept != nil && retrieval == kept.ID }
+		o.Hold = func(retrieval string) bool { return retrieval == kept.ID }
 	})
 	list := func(query string) (int, feedback.Inbox, string) {
 		w := httptest.NewRecorder()
@@ -67,7 +66,6 @@ func TestTheInboxShowsWhatCameTheNewestFirst(t *testing.T) {
 		require.Contains(t, body, want)
 	}
 
-	kept = c.shown(time.Now())
 	s.Remember(kept)
 	s.becomes(t, s.rate(t, map[string]any{"retrieval": kept.ID, "score": 5, "response": "The Walt Disney Company"}), "held")
 	_, heldBack, _ := list("status=held")
