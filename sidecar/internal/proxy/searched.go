@@ -264,16 +264,19 @@ func (q *query) shown(h hung) *render.Value {
 // inRankOrder puts the start nodes of the best results first; those without any stay behind
 // in the order that the user's block gave them.
 func inRankOrder(starts []graph.UID, results []graph.Result) []graph.UID {
-	var order []graph.UID
-	for _, r := range results {
-		if !slices.Contains(order, r.Start.UID) {
-			order = append(order, r.Start.UID)
-		}
-	}
-	for _, u := range starts {
-		if !slices.Contains(order, u) {
+	order := make([]graph.UID, 0, len(starts))
+	placed := make(map[graph.UID]bool, len(starts))
+	place := func(u graph.UID) {
+		if !placed[u] {
+			placed[u] = true
 			order = append(order, u)
 		}
+	}
+	for _, r := range results {
+		place(r.Start.UID)
+	}
+	for _, u := range starts {
+		place(u)
 	}
 	return order
 }
