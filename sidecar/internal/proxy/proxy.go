@@ -110,6 +110,8 @@ type Request struct {
 	graph.Call
 	Upsert bool // there are mutations, beside Query or in it (an upsert block); they are not run
 	RDF    bool // the caller asked for RDF output
+
+	given []graph.Entity // start nodes that the caller named, and that stand in Query
 }
 
 // Response is the finished answer: JSON holds the bytes of "data", Retrieval goes to
@@ -151,7 +153,7 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	if r.RDF {
 		return nil, ErrRDF
 	}
-	q := &query{Proxy: p, call: r.Call, began: p.Now(), fixed: r.StartTS != 0}
+	q := &query{Proxy: p, call: r.Call, began: p.Now(), fixed: r.StartTS != 0, linked: r.given}
 	q.cache.Mode = graph.CacheOff
 	q.stages.last = q.began
 	defer q.stages.report(p.Observe)

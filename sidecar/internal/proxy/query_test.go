@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -201,6 +202,44 @@ func TestRetrieve(t *testing.T) {
 	_, err = c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "Alien", Hops: 9})
 	require.ErrorIs(t, err, proxy.ErrBadRequest)
 	require.ErrorContains(t, err, "from 1 to 6")
+}
+
+// counted counts the reads that an engine answers.
+type counted struct {
+	proxy.Engine
+	reads atomic.Int32
+}
+
+func (c *counted) Query(ctx context.Context, call graph.Call) (graph.Answer, error) {
+	c.reads.Add(1)
+	return c.Engine.Query(ctx, call)
+}
+
+func TestStartNodesThatARequestGives(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	engine := &counted{Engine: c.client}
+	var remembered []graph.Retrieval
+	p := newProxyOf(t, proxy.Options{Engine: engine, Remember: func(r *graph.Retrieval) { remembered = append(remembered, *r) }})
+
+	r, err := p.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: []string{"Alien", "Avatar"}, Hops: 1})
+	require.NoError(t, err)
+	require.Len(t, r.Entities, 2)
+	require.Equal(t, r.Entities, remembered[0].Entities, "what is stored holds them too")
+
+	once := engine.reads.Load()
+	many := make([]string, proxy.MostEntities)
+	for i := range many {
+		many[i] = []string{"Alien", "Avatar"}[i%2]
+	}
+	again, err := p.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: many, Hops: 1})
+	require.NoError(t, err)
+	require.Equal(t, r.Entities, again.Entities, "each counts once")
+	require.LessOrEqual(t, engine.reads.Load()-once, once, "and is looked up once")
+
+	_, err = p.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: append(many, "Alien")})
+	require.ErrorIs(t, err, proxy.ErrBadRequest)
+	require.ErrorContains(t, err, "write at most 100")
 }
 
 func TestAnEmptyGraph(t *testing.T) {
