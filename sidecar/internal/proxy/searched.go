@@ -52,7 +52,7 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 	if err := ctx.Err(); err != nil { // the caller's own deadline, not the budget's
 		return nil, err
 	}
-	if results, err = q.shortcuts(ctx, b, results); err != nil {
+	if results, err = q.shortcuts(ctx, b, s.question, results); err != nil {
 		return nil, err
 	}
 	return q.show(ctx, b, starts, results)
@@ -60,11 +60,12 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 
 // scorer scores the edges of a neighbourhood for one question.
 type scorer struct {
-	n     *neighbourhood
-	sr    search.Relevance
-	terms *terms
-	asked []float64 // by relation
-	alpha float64
+	n        *neighbourhood
+	question *relevance.Question
+	sr       search.Relevance
+	terms    *terms
+	asked    []float64 // by relation
+	alpha    float64
 }
 
 // newScorer embeds the neighbourhood's names and labels and asks it the block's question.
@@ -92,7 +93,7 @@ func (q *query) newScorer(ctx context.Context, b *plan.Block, n *neighbourhood, 
 	}
 	asked, terms := q.ask(ctx, b, topics)
 	sr := q.relevanceOf(asked, read)
-	s := &scorer{n: n, sr: sr, terms: terms, asked: make([]float64, len(n.relations)), alpha: b.Alpha}
+	s := &scorer{n: n, question: asked, sr: sr, terms: terms, asked: make([]float64, len(n.relations)), alpha: b.Alpha}
 	for i, r := range n.relations {
 		s.asked[i] = terms.asked(r)
 	}
