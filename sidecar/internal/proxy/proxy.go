@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -223,9 +224,15 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	q.release(data)
 	retrieval := q.retrieval()
 	retrieval.ID = <-id
+	if !q.plan.OneQuestion() {
+		retrieval.ID, retrieval.Question = "", ""
+		retrieval.Reason = strings.TrimPrefix(retrieval.Reason+"; "+manyQuestions, "; ")
+	}
 	q.stages.mark("render", p.Now())
 	retrieval.Timings = q.stages.timings(q.began, q.trips)
-	p.Remember(retrieval)
+	if retrieval.ID != "" {
+		p.Remember(retrieval)
+	}
 	return &Response{Answer: answer, Retrieval: retrieval, Text: text}, nil
 }
 
@@ -307,6 +314,9 @@ func (q *query) release(data *render.Value) {
 		}
 	}
 }
+
+// manyQuestions tells why a retrieval has no id: what a rating teaches, it teaches about one question.
+const manyQuestions = "the @evorag blocks differ in question or alpha, so this answer can't be rated; ask each in a query of its own to rate it"
 
 // retrieval numbers the results of all blocks and gives each its share p, equation (4).
 func (q *query) retrieval() *graph.Retrieval {

@@ -242,6 +242,29 @@ func TestStartNodesThatARequestGives(t *testing.T) {
 	require.ErrorContains(t, err, "write at most 100")
 }
 
+func TestAnAnswerToSeveralQuestionsIsNotStored(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	var remembered []*graph.Retrieval
+	p := &cluster{newProxyOf(t, proxy.Options{Engine: c.client, Remember: func(r *graph.Retrieval) { remembered = append(remembered, r) }}), c.client}
+	const text = `query a($q: string) {
+  a(func: eq(name, "Alien")) @evorag(query: $q, hops: 1) { name }
+  b(func: eq(name, "Avatar")) @evorag(query: %s, hops: 1) { name }
+}`
+	_, r := p.query(t, fmt.Sprintf(text, "$q"), "$q", "who directed it")
+	require.Len(t, remembered, 1)
+	require.Equal(t, "who directed it", r.Question)
+	require.Empty(t, r.Reason)
+	for _, other := range []string{`"who starred in it"`, "$q, alpha: 0.9"} {
+		_, r = p.query(t, fmt.Sprintf(text, other), "$q", "who directed it")
+		require.Len(t, remembered, 1, other)
+		require.NotEmpty(t, r.Results)
+		require.Empty(t, r.ID+r.Question, other)
+		require.Contains(t, r.Reason, "can't be rated", other)
+		require.False(t, r.Partial)
+	}
+}
+
 func TestAnEmptyGraph(t *testing.T) {
 	c := newCluster(t)
 	_, err := c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "who directed Alien?"})
