@@ -314,13 +314,17 @@ func (c *cluster) changeOne(t *testing.T, random *rand.Rand, r *graph.Retrieval)
 	}
 	edge := shown[random.IntN(len(shown))]
 	nquad := fmt.Sprintf("<%s> <%s> <%s>", edge.Head, edge.Predicate, edge.Object)
-	switch random.IntN(3) {
+	how, lower := random.IntN(3), fmt.Sprintf("%.2f", edge.Score/2)
+	if how == 2 && lower == fmt.Sprintf("%.2f", edge.Score) { // it can't be lowered
+		how = 1
+	}
+	switch how {
 	case 0:
 		require.NoError(t, c.client.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error { return tx.Delete(ctx, []byte(nquad+" .")) }))
 	case 1:
 		c.set(t, nquad+" (evorag.hidden=true, evorag.score=120.0) .")
 	case 2: // lowered: an edge that rises unseen is found when the cache hears of it
-		c.set(t, nquad+fmt.Sprintf(" (evorag.score=%.2f) .", edge.Score/2))
+		c.set(t, nquad+" (evorag.score="+lower+") .")
 	}
 	return edge.Triplet
 }
