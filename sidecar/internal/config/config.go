@@ -107,8 +107,8 @@ type Ranking struct {
 // Budget bounds the work of one ranked query; beyond it the best found so far is returned.
 type Budget struct {
 	Edges int           `yaml:"edges"` // edges read from the engine
-	Steps int           `yaml:"steps"` // edges looked at by the search
-	Time  time.Duration `yaml:"time"`  // of the search
+	Steps int           `yaml:"steps"` // edges looked at by the search from each start node
+	Time  time.Duration `yaml:"time"`  // of a block's search, from all its start nodes
 }
 
 // Cache is the graph that is held in memory to search in.

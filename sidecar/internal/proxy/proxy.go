@@ -43,8 +43,8 @@ type IDs interface {
 // Budget bounds one ranked query. What it cuts is reported as partial, never as an error.
 type Budget struct {
 	Edges int           // edges read from the engine
-	Steps int           // edges looked at by the search
-	Time  time.Duration // of the search as a whole
+	Steps int           // edges looked at by the search from each start node
+	Time  time.Duration // of a block's search, from all its start nodes
 }
 
 // Options configure a Proxy; all but Resident, Own, Model, Way, Near, Namespace, Dropped, Observe, Tracer, Remember,
