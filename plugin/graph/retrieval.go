@@ -6,7 +6,7 @@ import "strconv"
 // feedback on it is attributed to. Results are in rank order within each block. A field that is added
 // to it, or to what it holds, is written by AppendJSON too.
 type Retrieval struct {
-	ID        string    `json:"retrieval"`
+	ID        string    `json:"retrieval"` // empty: it can't be rated, and Reason says why
 	Namespace uint64    `json:"namespace"`
 	Question  string    `json:"question,omitempty"`
 	Alpha     float64   `json:"alpha"`    // trade-off used, in [0.1,0.9]

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,14 @@ const (
 type Plan struct {
 	Query  *dql.Query
 	Blocks []*Block // those that carry the directive, in the query's order
+}
+
+// OneQuestion tells that all blocks ask the same, with one alpha.
+func (p *Plan) OneQuestion() bool {
+	return !slices.ContainsFunc(p.Blocks, func(b *Block) bool {
+		first := p.Blocks[0]
+		return b.Question != first.Question || b.Alpha != first.Alpha || !slices.Equal(b.Embedding, first.Embedding)
+	})
 }
 
 // Block is one ranked block.

@@ -47,18 +47,6 @@ func Z(p []float64, bias float64) float64 {
 	return sum/float64(len(p)) + bias
 }
 
-// MeanSc is the mean contribution of a path's triplets, 0 for none.
-func MeanSc(sc []float64) float64 {
-	if len(sc) == 0 {
-		return 0
-	}
-	var sum float64
-	for _, x := range sc {
-		sum += x
-	}
-	return sum / float64(len(sc))
-}
-
 // Softmax writes p_i = exp(z_i)/sum_j exp(z_j), equation (4), over the retained paths into
 // dst, which must be as long as z, and returns it; a nil dst is allocated. The greatest z is
 // taken out first, so nothing overflows.
@@ -84,7 +72,7 @@ func Softmax(dst, z []float64) []float64 {
 // Key is what paths are ordered by.
 type Key struct {
 	Z      float64 // equation (3)
-	MeanSc float64 // in [0,1]
+	MeanSc float64 // mean contribution of the triplets, in [0,1]
 	Hops   int
 }
 

@@ -58,7 +58,6 @@ func TestZIsTheMeanLogarithm(t *testing.T) {
 	require.InDelta(t, math.Log(.5), rank.Z([]float64{.5, .5, .5}, 0), 1e-15)
 	require.InDelta(t, math.Log(.5)+.25, rank.Z([]float64{1, .25}, .25), 1e-15)
 	require.Equal(t, math.Inf(-1), rank.Z(nil, 0))
-	require.Zero(t, rank.MeanSc(nil))
 }
 
 func TestOrder(t *testing.T) {

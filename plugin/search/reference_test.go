@@ -159,7 +159,7 @@ func (w *world) reference(q search.Query) []search.Bundle {
 			if len(steps) < len(q.HopBias) {
 				bias = q.HopBias[len(steps)]
 			}
-			all = append(all, path{search.Path{Steps: steps, Z: rank.Z(ps, bias), MeanSc: rank.MeanSc(scs)}, scs})
+			all = append(all, path{search.Path{Steps: steps, Z: rank.Z(ps, bias), MeanSc: mean(scs)}, scs})
 		}
 	}
 	walk(q.Start, []search.Node{q.Start}, nil, nil, nil)
@@ -290,4 +290,13 @@ func drawQuery(t *rapid.T, w *world) search.Query {
 		q.Via = rapid.SliceOfN(rapid.Bool(), len(w.name), len(w.name)).Draw(t, "via")
 	}
 	return q
+}
+
+// mean is that of one number or more.
+func mean(x []float64) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
 }

@@ -200,7 +200,7 @@ func (s *stack) fronts(ctx context.Context, cfg config.Config, client *dgraph.Cl
 	if err != nil {
 		return err
 	}
-	p, err := newProxy(cfg, client, ids, guard, cache, vectors, learning, metrics, tracer(o.Traces))
+	p, err := newProxy(cfg, client, ids, guard, cache, vectors, learning, metrics, tracer(o.Traces), o.Log)
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func signer(cfg config.Config) (*token.Signer, error) {
 	return ids, nil
 }
 
-func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard *migrate.Guard, cache *graphcache.Cache, vectors *embed.Vectors, learning *feedback.Service, m *telemetry.Metrics, t trace.Tracer) (*proxy.Proxy, error) {
+func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard *migrate.Guard, cache *graphcache.Cache, vectors *embed.Vectors, learning *feedback.Service, m *telemetry.Metrics, t trace.Tracer, log *slog.Logger) (*proxy.Proxy, error) {
 	o := proxy.Options{
 		Engine: client, Own: client, Namespace: client.Namespace(),
 		IDs:     ids,
@@ -355,7 +355,7 @@ func newProxy(cfg config.Config, client *dgraph.Client, ids *token.Signer, guard
 		o.Resident = resident{cache}
 	}
 	if vectors != nil {
-		o.Model, o.Way, o.Near = vectors, relevance.Way(cfg.Embedding.Way), proxy.Near{Most: cfg.Embedding.Near, Cosine: cfg.Embedding.NearCosine, Predicate: cfg.Embedding.Predicate}
+		o.Model, o.Way, o.Near = &discreet{Model: vectors, now: time.Now, log: log}, relevance.Way(cfg.Embedding.Way), proxy.Near{Most: cfg.Embedding.Near, Cosine: cfg.Embedding.NearCosine, Predicate: cfg.Embedding.Predicate}
 	}
 	return proxy.New(o)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/relevance"
@@ -14,6 +15,7 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/embed"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/graphcache"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/llm"
+	"github.com/evorag/dgraph-evorag/sidecar/internal/proxy"
 	"github.com/evorag/dgraph-evorag/sidecar/internal/telemetry"
 )
 
@@ -49,6 +51,65 @@ func newVectors(c config.Embedding, dataDir string, metrics *telemetry.Metrics, 
 		watchVectors(metrics, v)
 	}
 	return v, nil
+}
+
+// discreet is a model whose errors may be shown to every caller: they say which kind it is. What the
+// server or the disk said is logged.
+type discreet struct {
+	proxy.Model
+	now func() time.Time
+	log *slog.Logger
+
+	mu     sync.Mutex
+	logged time.Time
+}
+
+// Embed is the Model's.
+func (d *discreet) Embed(ctx context.Context, question string) (relevance.Dense, error) {
+	x, err := d.Model.Embed(ctx, question)
+	return x, d.said(err)
+}
+
+// Rows is the Model's.
+func (d *discreet) Rows(texts []string) (relevance.Rows, []uint32, error) {
+	rows, of, err := d.Model.Rows(texts)
+	return rows, of, d.said(err)
+}
+
+// modelFaults are the kinds of errors of a model that every caller may know.
+var modelFaults = []error{
+	llm.ErrEmbedSetup, llm.ErrBusy, llm.ErrBudget, llm.ErrTimeout, llm.ErrUnavailable, llm.ErrOutput, llm.ErrDimension,
+}
+
+// What stands for the others: those of embed.ErrStore, and the rest.
+var (
+	errVectors = errors.New("the file of vectors (embedding.dir) can't be read")
+	errModel   = errors.New("the embeddings model can't be asked now")
+)
+
+// said is the kind of an error. What it says is logged, once a minute at most.
+func (d *discreet) said(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, embed.ErrLate), errors.Is(err, embed.ErrDimension), errors.Is(err, relevance.ErrVector):
+		return err // they quote nobody
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := d.now(); now.Sub(d.logged) >= time.Minute {
+		d.logged = now
+		d.log.Warn("the embeddings model fails; questions count by their hashed words", "error", err)
+	}
+	if errors.Is(err, embed.ErrStore) {
+		return errVectors
+	}
+	for _, fault := range modelFaults {
+		if errors.Is(err, fault) {
+			return fault
+		}
+	}
+	return errModel
 }
 
 // watchVectors shows the vectors in the metrics.

@@ -141,11 +141,12 @@ func TestAModelThatFailsLeavesAnswersByHashedWords(t *testing.T) {
 		reason string
 	}{
 		"it refuses our key":            {llmtest.Fails(401, "bad key"), "embedding.base_url, embedding.model and the API key"},
+		"it hangs up":                   {llmtest.Drops, "doesn't answer"},
 		"it is silent":                  {llmtest.Hangs, "embedding.question_timeout"},
 		"it has too many calls":         {llmtest.Fails(429, "slow down"), "too many calls"},
 		"its vectors are zero":          {llmtest.Vectors([]float32{0, 0}), "zero everywhere"},
-		"its numbers are none":          {llmtest.AnswersText(`{"data":[{"index":0,"embedding":[NaN]}]}`), "not JSON"},
-		"its vectors are another shape": {llmtest.Vectors([]float32{1}, []float32{1}), "vector 1 of 1 texts"},
+		"its numbers are none":          {llmtest.AnswersText(`{"data":[{"index":0,"embedding":[NaN]}]}`), "doesn't answer"},
+		"its vectors are another shape": {llmtest.Vectors([]float32{1}, []float32{1}), "not what was asked for"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, c.turn)
@@ -155,6 +156,9 @@ func TestAModelThatFailsLeavesAnswersByHashedWords(t *testing.T) {
 			r := retrieve(t, s.Addresses, `{"question": "who directed Casino Royale", "hops": 1}`)
 			require.Equal(t, []string{"directed_by"}, r.Results[0].Metapath)
 			require.Contains(t, r.Relevance.Reason, c.reason)
+			for _, private := range []string{"bad key", "slow down", "NaN", strings.TrimPrefix(server.URL, "http://")} {
+				require.NotContains(t, r.Relevance.Reason, private, "that is for the log")
+			}
 			require.Equal(t, 2, r.Relevance.Fallback, "both triplets")
 			require.Contains(t, r.Embedder, "hash-v1")
 		})

@@ -43,7 +43,7 @@ func praised(learning *feedback.Service, p *proxy.Proxy, client *dgraph.Client) 
 		out := make([]evolution.Praised, len(held))
 		for i, h := range held {
 			out[i] = evolution.Praised{ID: h.Retrieval.ID, Paths: h.Paths, Ask: func(ctx context.Context) ([]graph.Path, error) {
-				again := askedAgain(h.Retrieval)
+				again := askedAgain(h.Retrieval, h.Paths)
 				var err error
 				if again.Credentials, err = client.Credentials(ctx); err != nil {
 					return nil, err
@@ -59,14 +59,22 @@ func praised(learning *feedback.Service, p *proxy.Proxy, client *dgraph.Client) 
 	}, nil
 }
 
-func askedAgain(r graph.Retrieval) proxy.RetrieveRequest {
+// askedAgain asks the question of a retrieval from its start nodes; of more than a request may give,
+// from those of the praised paths and of the best results.
+func askedAgain(r graph.Retrieval, praised []graph.Path) proxy.RetrieveRequest {
 	again := proxy.RetrieveRequest{Question: r.Question, Hops: 1}
 	seen := map[graph.UID]bool{}
-	for _, result := range r.Results {
-		if !seen[result.Start.UID] {
-			seen[result.Start.UID] = true
-			again.Entities = append(again.Entities, result.Start.UID.String())
+	from := func(u graph.UID) {
+		if !seen[u] && len(seen) < proxy.MostEntities {
+			seen[u] = true
+			again.Entities = append(again.Entities, u.String())
 		}
+	}
+	for _, p := range praised {
+		from(p.Start)
+	}
+	for _, result := range r.Results {
+		from(result.Start.UID)
 		for _, in := range result.Instances {
 			again.Hops = max(again.Hops, len(in.Triplets))
 		}

@@ -9,10 +9,8 @@ import (
 	"github.com/evorag/dgraph-evorag/sidecar/internal/config"
 )
 
-func TestTheDefaultsOfRankingAreTheMethods(t *testing.T) {
+func TestTheMarginIsTheMethodsButForThePapersRule(t *testing.T) {
 	c := config.Default()
-	require.InDelta(t, rank.DefaultAlpha, c.Ranking.Alpha, 0)
-	require.InDelta(t, rank.DefaultMargin, c.Ranking.Margin, 0)
 	require.Equal(t, rank.Margin(rank.DefaultMargin), margin(c))
 	c.Feedback.Learner.Rule = "paper"
 	require.Zero(t, margin(c), "the paper's rule shows all")

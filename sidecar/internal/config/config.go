@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/rank"
 )
 
 // Config is every setting. The yaml tags are the names used in files, in error texts and,
@@ -105,8 +107,8 @@ type Ranking struct {
 // Budget bounds the work of one ranked query; beyond it the best found so far is returned.
 type Budget struct {
 	Edges int           `yaml:"edges"` // edges read from the engine
-	Steps int           `yaml:"steps"` // edges looked at by the search
-	Time  time.Duration `yaml:"time"`  // of the search
+	Steps int           `yaml:"steps"` // edges looked at by the search from each start node
+	Time  time.Duration `yaml:"time"`  // of a block's search, from all its start nodes
 }
 
 // Cache is the graph that is held in memory to search in.
@@ -162,7 +164,7 @@ func Default() Config {
 		GRPCAddr: "127.0.0.1:9180",
 		Names:    []string{"name", "title", "label"},
 		Access:   Access{AdminNetworks: []string{"127.0.0.0/8", "::1/128"}},
-		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: 0.5, Margin: 0.2, PathRule: "all"},
+		Ranking:  Ranking{Hops: 2, Paths: 10, Instances: 20, Entities: 10, Alpha: rank.DefaultAlpha, Margin: rank.DefaultMargin, PathRule: "all"},
 		Budget:   Budget{Edges: 200_000, Steps: 2_000_000, Time: 5 * time.Second},
 		Cache:    Cache{Mode: "on", MemoryMB: 1024, Refresh: 30 * time.Second},
 		LLM: LLM{
@@ -221,7 +223,7 @@ func (c Config) Verify() error {
 	within("ranking.paths", c.Ranking.Paths, 1, 1000)
 	within("ranking.instances", c.Ranking.Instances, 1, 1000)
 	within("ranking.entities", c.Ranking.Entities, 1, 100)
-	if !(c.Ranking.Alpha >= 0.1 && c.Ranking.Alpha <= 0.9) {
+	if !(c.Ranking.Alpha >= rank.MinAlpha && c.Ranking.Alpha <= rank.MaxAlpha) {
 		bad("ranking.alpha", c.Ranking.Alpha, "a number from 0.1 to 0.9")
 	}
 	if !(c.Ranking.Margin >= 0 && c.Ranking.Margin <= 10) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/evorag/dgraph-evorag/plugin/credit"
 )
 
 // Feedback says how ratings are taken and what they teach.
@@ -52,10 +54,11 @@ type Weights struct {
 }
 
 func defaultFeedback() Feedback {
+	gate := credit.DefaultGate()
 	return Feedback{
 		Store: "on", Keep: 7 * 24 * time.Hour, Queue: 1024, Batch: 20, Most: 1000, Wait: time.Second, Rate: 1000, Backlog: 100_000,
 		Tolerance: 5 * time.Minute,
-		Evaluator: "embedding", MinFidelity: 0.3, MaxConflict: 0,
+		Evaluator: "embedding", MinFidelity: gate.MinFidelity, MaxConflict: gate.MaxConflict,
 		Learner: Learner{Rule: "default", Eta: 0.5, EtaAlpha: 0.05, Cap: 3, Delta: 0.2, Gain: "off", Negative: 0.3},
 		RateOf:  Weights{Human: 1, LLM: 1, GroundTruth: 1},
 	}

@@ -38,7 +38,7 @@ func (q *questions) keep(text string, d relevance.Dense) {
 }
 
 // Embed gives the vector of a question. One that is not remembered is sent to the model, alone,
-// and waited for within Options.Question.
+// and waited for within Options.Question. Errors: ErrLate, ErrDimension, relevance.ErrVector, and the model's own.
 func (v *Vectors) Embed(ctx context.Context, question string) (relevance.Dense, error) {
 	if d, ok := v.questions.get(question); ok {
 		return d, nil
@@ -47,7 +47,7 @@ func (v *Vectors) Embed(ctx context.Context, question string) (relevance.Dense, 
 	defer cancel()
 	vectors, _, err := v.Model.Embed(ctx, []string{question})
 	if ctx.Err() != nil {
-		return relevance.Dense{}, fmt.Errorf("the embeddings server took longer than embedding.question_timeout, %s", v.Question)
+		return relevance.Dense{}, fmt.Errorf("%w: more than embedding.question_timeout, %s", ErrLate, v.Question)
 	}
 	if err != nil {
 		return relevance.Dense{}, err
@@ -57,7 +57,7 @@ func (v *Vectors) Embed(ctx context.Context, question string) (relevance.Dense, 
 		return d, err
 	}
 	if dim := v.Dim(); dim != 0 && len(d.Weight) != dim {
-		return relevance.Dense{}, fmt.Errorf("%w: the question's vector has %d numbers, those of the graph have %d; set embedding.dimensions", errDimension, len(d.Weight), dim)
+		return relevance.Dense{}, fmt.Errorf("%w: the question's vector has %d numbers, those of the graph have %d; set embedding.dimensions", ErrDimension, len(d.Weight), dim)
 	}
 	v.questions.mu.Lock()
 	defer v.questions.mu.Unlock()

@@ -152,7 +152,7 @@ func (v *Vectors) ask(ctx context.Context, texts []string) (bad []string, tokens
 			continue
 		}
 		if dim := v.Dim(); dim != 0 && len(raw) != dim {
-			return bad, tokens, fmt.Errorf("%w: the model gives %d numbers, before it gave %d; set embedding.dimensions, or give this model a folder of its own (embedding.dir)", errDimension, len(raw), dim)
+			return bad, tokens, fmt.Errorf("%w: the model gives %d numbers, before it gave %d; set embedding.dimensions, or give this model a folder of its own (embedding.dir)", ErrDimension, len(raw), dim)
 		}
 		keys, kept = append(keys, KeyOf(texts[i])), append(kept, d)
 	}
@@ -166,7 +166,11 @@ func (v *Vectors) ask(ctx context.Context, texts []string) (bad []string, tokens
 	return bad, tokens, nil
 }
 
-var errDimension = errors.New("another dimension")
+// Errors of a question's vector. Their texts hold settings and numbers only.
+var (
+	ErrDimension = errors.New("another dimension")
+	ErrLate      = errors.New("the embeddings server took too long")
+)
 
 // Dim is the number of numbers of each vector; 0 while none is in memory.
 func (v *Vectors) Dim() int {

@@ -357,19 +357,47 @@ func (c caller) expired(t testing.TB) caller {
 	})
 }
 
+// mayFollowShortcuts gives alice's group a rule for evorag.shortcut, and none for ~evorag.shortcut.
+func (g *guarded) mayFollowShortcuts(t testing.TB, root caller) {
+	t.Helper()
+	g.admin(t, root, `mutation { updateGroup(input: {filter: {name: {eq: "readers"}}, set: {rules: [{predicate: "evorag.shortcut", permission: 4}]}}) { group { name } } }`)
+}
+
+// uid is that of a node of the people's graph.
+func (g *guarded) uid(t testing.TB, root caller, name string) string {
+	t.Helper()
+	var got struct {
+		Data struct{ Q []struct{ UID string } }
+	}
+	answer := root.must(t, g.eng.HTTPAddr(), "/query", "application/dql", `{ q(func: eq(name, "`+name+`")) { uid } }`)
+	require.NoError(t, json.Unmarshal([]byte(answer), &got), answer)
+	return got.Data.Q[0].UID
+}
+
+// Shortcuts of one far end are read in one list, from there, by whoever may read that.
+func TestShortcutsAreFoundByWhoMayNotReadThemBackwards(t *testing.T) {
+	g := startGuarded(t)
+	root, alice, _ := g.people(t)
+	g.mayFollowShortcuts(t, root)
+	root.must(t, g.front.HTTP, "/mutate?commitNow=true", "application/rdf", `{ set {
+		<`+g.uid(t, root, "Ann Archer")+`> <evorag.shortcut> <`+g.uid(t, root, "Bea Baker")+`> (evorag.score=150.0, evorag.label="is near") .
+		<`+g.uid(t, root, "Cid Carter")+`> <evorag.shortcut> <`+g.uid(t, root, "Bea Baker")+`> (evorag.score=150.0, evorag.label="is near") .
+	} }`)
+	resident := g.serve(t, "name")
+	for _, who := range []caller{root, alice} {
+		require.Eventually(t, func() bool { // the alpha learns of new rules by and by
+			answer := who.must(t, resident.HTTP, "/query", "application/dql", `{ q(func: eq(name, ["Ann Archer", "Cid Carter"])) @evorag(query: "who is near?", hops: 1, via: [evorag.shortcut]) { name } }`)
+			return strings.Contains(answer, `"mode":"resident"`) && strings.Count(answer, `"label":"is near"`) == 2
+		}, 30*time.Second, 200*time.Millisecond, who.name)
+	}
+}
+
 // A shortcut may stand for a path that a caller who may follow it can't read.
 func TestAShortcutIsNotDrawnForWhoMayNotReadItsPath(t *testing.T) {
 	g := startGuarded(t)
 	root, alice, _ := g.people(t)
-	g.admin(t, root, `mutation { updateGroup(input: {filter: {name: {eq: "readers"}}, set: {rules: [{predicate: "evorag.shortcut", permission: 4}]}}) { group { name } } }`)
-	uid := func(name string) string {
-		var got struct {
-			Data struct{ Q []struct{ UID string } }
-		}
-		answer := root.must(t, g.eng.HTTPAddr(), "/query", "application/dql", `{ q(func: eq(name, "`+name+`")) { uid } }`)
-		require.NoError(t, json.Unmarshal([]byte(answer), &got), answer)
-		return got.Data.Q[0].UID
-	}
+	g.mayFollowShortcuts(t, root)
+	uid := func(name string) string { return g.uid(t, root, name) }
 	ann, bea, cid := uid("Ann Archer"), uid("Bea Baker"), uid("Cid Carter")
 	root.must(t, g.front.HTTP, "/mutate?commitNow=true", "application/rdf", `{ set {
 		<`+ann+`> <evorag.shortcut> <`+bea+`> (evorag.score=150.0, evorag.label="is near", evorag.via="`+ann+` informs `+cid+` informs `+bea+`") .

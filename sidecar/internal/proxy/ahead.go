@@ -21,23 +21,25 @@ type readied struct {
 // gives waits for that of one block, and has nothing the second time: whoever takes it gives it back.
 func (q *query) ready(starts map[string][]graph.UID) func(*plan.Block) readied {
 	made := map[*plan.Block]chan readied{}
+	of := namespace(q.call.Credentials)
 	for _, b := range q.plan.Blocks {
-		if q.Resident == nil || q.fixed || q.modelled() || b.Form != plan.Search || b.Embedding != nil {
+		if q.Resident == nil || q.fixed || q.modelled() || b.Form != plan.Search || b.Hidden || b.Embedding != nil {
 			continue
-		}
-		g, ok := q.Resident.Graph(namespace(q.call.Credentials))
-		if !ok {
-			continue
-		}
-		topics := b.Texts
-		for _, u := range slices.Concat(b.UIDs, starts[b.Key]) {
-			if n, known := g.Node(u); known {
-				topics = append(topics, g.Name(n))
-			}
 		}
 		c := make(chan readied, 1)
 		made[b] = c
 		go func() {
+			g, ok := q.Resident.Graph(of)
+			if !ok {
+				c <- readied{}
+				return
+			}
+			topics := slices.Clone(b.Texts)
+			for _, u := range slices.Concat(b.UIDs, starts[b.Key]) {
+				if n, known := g.Node(u); known {
+					topics = append(topics, g.Name(n))
+				}
+			}
 			asked := q.hash.Ask(b.Question, topics...)
 			c <- readied{g, asked, g.Relevance(asked)}
 		}()

@@ -12,12 +12,13 @@ import (
 // forbidBackward takes Reverse off the predicates that the caller may not walk backwards. To
 // Dgraph's access control "~knows" is a predicate of its own, which needs a rule of its own,
 // and `schema {}` doesn't tell. A count does: where the caller may read it, it is 0 for a
-// node that isn't there; where he may not, it is left out.
+// node that isn't there; where he may not, it is left out. Shortcuts are asked about too: they are
+// not walked backwards, but read again from either end.
 func (p *Proxy) forbidBackward(ctx context.Context, c graph.Credentials, s graph.Schema) error {
 	var backward []graph.Relation
-	for _, r := range s.Relations() {
-		if r.Inverse {
-			backward = append(backward, r)
+	for _, name := range s.PathPredicates() {
+		if s.Predicates[name].Reverse {
+			backward = append(backward, graph.Relation{Predicate: name, Inverse: true})
 		}
 	}
 	if len(backward) == 0 || len(c["accessjwt"]) == 0 { // without access control all may be read

@@ -10,7 +10,7 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
-// Model gives vectors of an embeddings model.
+// Model gives vectors of an embeddings model. What its errors say is shown to every caller.
 type Model interface {
 	// Name is that of all that the vectors depend on.
 	Name() string

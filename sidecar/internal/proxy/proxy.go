@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -42,8 +43,8 @@ type IDs interface {
 // Budget bounds one ranked query. What it cuts is reported as partial, never as an error.
 type Budget struct {
 	Edges int           // edges read from the engine
-	Steps int           // edges looked at by the search
-	Time  time.Duration // of the search as a whole
+	Steps int           // edges looked at by the search from each start node
+	Time  time.Duration // of a block's search, from all its start nodes
 }
 
 // Options configure a Proxy; all but Resident, Own, Model, Way, Near, Namespace, Dropped, Observe, Tracer, Remember,
@@ -110,6 +111,8 @@ type Request struct {
 	graph.Call
 	Upsert bool // there are mutations, beside Query or in it (an upsert block); they are not run
 	RDF    bool // the caller asked for RDF output
+
+	given []graph.Entity // start nodes that the caller named, and that stand in Query
 }
 
 // Response is the finished answer: JSON holds the bytes of "data", Retrieval goes to
@@ -151,7 +154,7 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	if r.RDF {
 		return nil, ErrRDF
 	}
-	q := &query{Proxy: p, call: r.Call, began: p.Now(), fixed: r.StartTS != 0}
+	q := &query{Proxy: p, call: r.Call, began: p.Now(), fixed: r.StartTS != 0, linked: r.given}
 	q.cache.Mode = graph.CacheOff
 	q.stages.last = q.began
 	defer q.stages.report(p.Observe)
@@ -221,9 +224,15 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 	q.release(data)
 	retrieval := q.retrieval()
 	retrieval.ID = <-id
+	if !q.plan.OneQuestion() {
+		retrieval.ID, retrieval.Question = "", ""
+		retrieval.Reason = strings.TrimPrefix(retrieval.Reason+"; "+manyQuestions, "; ")
+	}
 	q.stages.mark("render", p.Now())
 	retrieval.Timings = q.stages.timings(q.began, q.trips)
-	p.Remember(retrieval)
+	if retrieval.ID != "" {
+		p.Remember(retrieval)
+	}
 	return &Response{Answer: answer, Retrieval: retrieval, Text: text}, nil
 }
 
@@ -305,6 +314,9 @@ func (q *query) release(data *render.Value) {
 		}
 	}
 }
+
+// manyQuestions tells why a retrieval has no id: what a rating teaches, it teaches about one question.
+const manyQuestions = "the @evorag blocks differ in question or alpha, so this answer can't be rated; ask each in a query of its own to rate it"
 
 // retrieval numbers the results of all blocks and gives each its share p, equation (4).
 func (q *query) retrieval() *graph.Retrieval {

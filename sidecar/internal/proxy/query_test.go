@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -201,6 +202,67 @@ func TestRetrieve(t *testing.T) {
 	_, err = c.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "Alien", Hops: 9})
 	require.ErrorIs(t, err, proxy.ErrBadRequest)
 	require.ErrorContains(t, err, "from 1 to 6")
+}
+
+// counted counts the reads that an engine answers.
+type counted struct {
+	proxy.Engine
+	reads atomic.Int32
+}
+
+func (c *counted) Query(ctx context.Context, call graph.Call) (graph.Answer, error) {
+	c.reads.Add(1)
+	return c.Engine.Query(ctx, call)
+}
+
+func TestStartNodesThatARequestGives(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	engine := &counted{Engine: c.client}
+	var remembered []graph.Retrieval
+	p := newProxyOf(t, proxy.Options{Engine: engine, Remember: func(r *graph.Retrieval) { remembered = append(remembered, *r) }})
+
+	r, err := p.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: []string{"Alien", "Avatar"}, Hops: 1})
+	require.NoError(t, err)
+	require.Len(t, r.Entities, 2)
+	require.Equal(t, r.Entities, remembered[0].Entities, "what is stored holds them too")
+
+	once := engine.reads.Load()
+	many := make([]string, proxy.MostEntities)
+	for i := range many {
+		many[i] = []string{"Alien", "Avatar"}[i%2]
+	}
+	again, err := p.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: many, Hops: 1})
+	require.NoError(t, err)
+	require.Equal(t, r.Entities, again.Entities, "each counts once")
+	require.LessOrEqual(t, engine.reads.Load()-once, once, "and is looked up once")
+
+	_, err = p.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: append(many, "Alien")})
+	require.ErrorIs(t, err, proxy.ErrBadRequest)
+	require.ErrorContains(t, err, "write at most 100")
+}
+
+func TestAnAnswerToSeveralQuestionsIsNotStored(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	var remembered []*graph.Retrieval
+	p := &cluster{newProxyOf(t, proxy.Options{Engine: c.client, Remember: func(r *graph.Retrieval) { remembered = append(remembered, r) }}), c.client}
+	const text = `query a($q: string) {
+  a(func: eq(name, "Alien")) @evorag(query: $q, hops: 1) { name }
+  b(func: eq(name, "Avatar")) @evorag(query: %s, hops: 1) { name }
+}`
+	_, r := p.query(t, fmt.Sprintf(text, "$q"), "$q", "who directed it")
+	require.Len(t, remembered, 1)
+	require.Equal(t, "who directed it", r.Question)
+	require.Empty(t, r.Reason)
+	for _, other := range []string{`"who starred in it"`, "$q, alpha: 0.9"} {
+		_, r = p.query(t, fmt.Sprintf(text, other), "$q", "who directed it")
+		require.Len(t, remembered, 1, other)
+		require.NotEmpty(t, r.Results)
+		require.Empty(t, r.ID+r.Question, other)
+		require.Contains(t, r.Reason, "can't be rated", other)
+		require.False(t, r.Partial)
+	}
 }
 
 func TestAnEmptyGraph(t *testing.T) {

@@ -201,7 +201,7 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 		g = g.Corrected(wrong)
 	}
 	results := q.ranked(b, confirmedGraph{g, c}, relevance, terms, c.only(found))
-	results, err := q.shortcuts(ctx, b, results)
+	results, err := q.shortcuts(ctx, b, asked, results)
 	if err != nil {
 		return nil, err
 	}

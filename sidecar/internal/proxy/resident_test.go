@@ -216,6 +216,59 @@ func TestAQuestionIsComparedWithTheGraphOnce(t *testing.T) {
 	}
 }
 
+func TestNothingIsComparedForABlockThatShowsHiddenEdges(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	_, h := c.hold(t)
+	graphs := &askedGraphs{held: h}
+	resident := &cluster{newProxyOf(t, proxy.Options{Engine: c.client, Resident: graphs}), c.client}
+	_, r := resident.query(t, `{ q(func: eq(name, "Alien")) @evorag(query: "x", hidden: true) { name } }`)
+	require.Equal(t, graph.CacheOnDemand, r.Cache.Mode)
+	require.Zero(t, graphs.asked.Load())
+}
+
+// sent tells when the engine is asked for the start nodes.
+type sent struct {
+	proxy.Engine
+	once  sync.Once
+	asked chan struct{}
+}
+
+func (e *sent) Query(ctx context.Context, call graph.Call) (graph.Answer, error) {
+	if strings.Contains(call.Query, "q(func: eq(") {
+		e.once.Do(func() { close(e.asked) })
+	}
+	return e.Engine.Query(ctx, call)
+}
+
+// late has its graph once the engine is asked.
+type late struct {
+	*held
+	engine *sent
+	waited atomic.Int32
+}
+
+func (l *late) Graph(namespace uint64) (proxy.ResidentGraph, bool) {
+	select {
+	case <-l.engine.asked:
+	case <-time.After(5 * time.Second):
+		l.waited.Add(1)
+	}
+	return l.held.Graph(namespace)
+}
+
+func TestTheEngineIsAskedWhileAGraphIsWaitedFor(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	_, h := c.hold(t)
+	engine := &sent{Engine: c.client, asked: make(chan struct{})}
+	graphs := &late{held: h, engine: engine}
+	resident := &cluster{newProxyOf(t, proxy.Options{Engine: engine, Resident: graphs}), c.client}
+	_, r := resident.query(t, `{ q(func: eq(name, "Alien")) @evorag(query: "x") { name } }`)
+	require.Equal(t, graph.CacheResident, r.Cache.Mode)
+	require.Zero(t, graphs.waited.Load(), "the engine had been asked before")
+}
+
 func TestAShortcutIsFoundByItsOwnLabel(t *testing.T) {
 	c := newCluster(t)
 	c.load(t, films)
@@ -261,13 +314,17 @@ func (c *cluster) changeOne(t *testing.T, random *rand.Rand, r *graph.Retrieval)
 	}
 	edge := shown[random.IntN(len(shown))]
 	nquad := fmt.Sprintf("<%s> <%s> <%s>", edge.Head, edge.Predicate, edge.Object)
-	switch random.IntN(3) {
+	how, lower := random.IntN(3), fmt.Sprintf("%.2f", edge.Score/2)
+	if how == 2 && lower == fmt.Sprintf("%.2f", edge.Score) { // it can't be lowered
+		how = 1
+	}
+	switch how {
 	case 0:
 		require.NoError(t, c.client.RunTx(t.Context(), func(ctx context.Context, tx graph.Tx) error { return tx.Delete(ctx, []byte(nquad+" .")) }))
 	case 1:
 		c.set(t, nquad+" (evorag.hidden=true, evorag.score=120.0) .")
 	case 2: // lowered: an edge that rises unseen is found when the cache hears of it
-		c.set(t, nquad+fmt.Sprintf(" (evorag.score=%.2f) .", edge.Score/2))
+		c.set(t, nquad+" (evorag.score="+lower+") .")
 	}
 	return edge.Triplet
 }

@@ -16,7 +16,7 @@ import (
 // RetrieveRequest asks for ranked paths without writing DQL. Zero fields mean the defaults.
 type RetrieveRequest struct {
 	Question    string            `json:"question"`
-	Entities    []string          `json:"entities,omitempty"` // start nodes, by uid or name; empty: linked from the question
+	Entities    []string          `json:"entities,omitempty"` // start nodes, by uid or name, at most MostEntities; empty: linked from the question
 	EntityCount int               `json:"entity_count,omitempty"`
 	Hops        int               `json:"hops,omitempty"`
 	Paths       int               `json:"paths,omitempty"`
@@ -29,6 +29,9 @@ type RetrieveRequest struct {
 	Explain     bool              `json:"explain,omitempty"`
 	Credentials graph.Credentials `json:"-"`
 }
+
+// MostEntities is how many start nodes a request may give.
+const MostEntities = dql.MaxEntities
 
 // ErrNothingLinked is returned when no start node is found.
 var ErrNothingLinked = errors.New("nothing to start from: " + nothingLinked)
@@ -43,28 +46,28 @@ func (p *Proxy) Retrieve(ctx context.Context, r RetrieveRequest) (*graph.Retriev
 	if strings.TrimSpace(r.Question) == "" {
 		return nil, fmt.Errorf(`%w: question is empty; send {"question": "..."}`, ErrBadRequest)
 	}
+	if len(r.Entities) > MostEntities {
+		return nil, fmt.Errorf("%w: entities holds %d start nodes; write at most %d, or start from more with a DQL query", ErrBadRequest, len(r.Entities), MostEntities)
+	}
 	for _, v := range r.Via {
 		if v == "" || strings.ContainsAny(v, "<>\"{}|^`\\ \t\r\n") {
 			return nil, fmt.Errorf("%w: via holds %q, which is not a predicate; write one like directed_by or ~directed_by", ErrBadRequest, v)
 		}
 	}
-	root, linked, err := p.root(ctx, r)
+	root, given, err := p.root(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	text := "query retrieve($q: string) {\n  paths(func: " + root + ") @evorag(" + r.arguments() + ") { uid }\n}"
 	answer, err := p.Query(ctx, Request{Call: graph.Call{
 		Query: text, Vars: map[string]string{"$q": r.Question}, ReadOnly: true, Credentials: r.Credentials,
-	}})
+	}, given: given})
 	var at *dql.Error
 	if errors.As(err, &at) { // a place in a text that the caller did not write helps nobody
 		return nil, fmt.Errorf("%w: %s", ErrBadRequest, at.Msg)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if len(linked) > 0 {
-		answer.Retrieval.Entities = linked
 	}
 	if len(answer.Retrieval.Entities) == 0 {
 		return nil, ErrNothingLinked
@@ -79,7 +82,12 @@ func (p *Proxy) root(ctx context.Context, r RetrieveRequest) (string, []graph.En
 	}
 	var uids []graph.UID
 	var linked []graph.Entity
+	lookedUp := map[string]bool{}
 	for _, e := range r.Entities {
+		if lookedUp[e] {
+			continue
+		}
+		lookedUp[e] = true
 		if strings.HasPrefix(e, "0x") {
 			u, err := graph.ParseUID(e)
 			if err != nil {

@@ -52,7 +52,7 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 	if err := ctx.Err(); err != nil { // the caller's own deadline, not the budget's
 		return nil, err
 	}
-	if results, err = q.shortcuts(ctx, b, results); err != nil {
+	if results, err = q.shortcuts(ctx, b, s.question, results); err != nil {
 		return nil, err
 	}
 	return q.show(ctx, b, starts, results)
@@ -60,11 +60,12 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 
 // scorer scores the edges of a neighbourhood for one question.
 type scorer struct {
-	n     *neighbourhood
-	sr    search.Relevance
-	terms *terms
-	asked []float64 // by relation
-	alpha float64
+	n        *neighbourhood
+	question *relevance.Question
+	sr       search.Relevance
+	terms    *terms
+	asked    []float64 // by relation
+	alpha    float64
 }
 
 // newScorer embeds the neighbourhood's names and labels and asks it the block's question.
@@ -92,7 +93,7 @@ func (q *query) newScorer(ctx context.Context, b *plan.Block, n *neighbourhood, 
 	}
 	asked, terms := q.ask(ctx, b, topics)
 	sr := q.relevanceOf(asked, read)
-	s := &scorer{n: n, sr: sr, terms: terms, asked: make([]float64, len(n.relations)), alpha: b.Alpha}
+	s := &scorer{n: n, question: asked, sr: sr, terms: terms, asked: make([]float64, len(n.relations)), alpha: b.Alpha}
 	for i, r := range n.relations {
 		s.asked[i] = terms.asked(r)
 	}
@@ -264,16 +265,19 @@ func (q *query) shown(h hung) *render.Value {
 // inRankOrder puts the start nodes of the best results first; those without any stay behind
 // in the order that the user's block gave them.
 func inRankOrder(starts []graph.UID, results []graph.Result) []graph.UID {
-	var order []graph.UID
-	for _, r := range results {
-		if !slices.Contains(order, r.Start.UID) {
-			order = append(order, r.Start.UID)
-		}
-	}
-	for _, u := range starts {
-		if !slices.Contains(order, u) {
+	order := make([]graph.UID, 0, len(starts))
+	placed := make(map[graph.UID]bool, len(starts))
+	place := func(u graph.UID) {
+		if !placed[u] {
+			placed[u] = true
 			order = append(order, u)
 		}
+	}
+	for _, r := range results {
+		place(r.Start.UID)
+	}
+	for _, u := range starts {
+		place(u)
 	}
 	return order
 }

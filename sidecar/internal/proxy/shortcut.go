@@ -18,7 +18,7 @@ import (
 // each as relevant as its own label; here they are called by it, as the caller reads it, and
 // those of one bundle with several labels get results of their own. With explain each shows the
 // path that it stands for. It costs a read only where there are shortcuts.
-func (q *query) shortcuts(ctx context.Context, b *plan.Block, results []graph.Result) ([]graph.Result, error) {
+func (q *query) shortcuts(ctx context.Context, b *plan.Block, asked *relevance.Question, results []graph.Result) ([]graph.Result, error) {
 	shown := map[graph.Triplet]bool{}
 	for _, r := range results {
 		for _, in := range r.Instances {
@@ -36,7 +36,7 @@ func (q *query) shortcuts(ctx context.Context, b *plan.Block, results []graph.Re
 	if err != nil {
 		return nil, err
 	}
-	sr := q.shortcutRelevance(b, results, facets)
+	sr := q.shortcutRelevance(asked, results, facets)
 	var out []graph.Result
 	for _, r := range results {
 		if !slices.ContainsFunc(r.Metapath, func(m string) bool { return graph.ParseRelation(m).Predicate == graph.ShortcutPredicate }) {
@@ -54,14 +54,14 @@ func (q *query) shortcuts(ctx context.Context, b *plan.Block, results []graph.Re
 }
 
 // withLabels is an instance with its shortcuts as they are called, ranked accordingly.
-func (q *query) withLabels(b *plan.Block, in graph.Instance, bias float64, facets map[graph.Triplet]shortcutFacets, sr func(from, label, to string) float64) graph.Instance {
+func (q *query) withLabels(b *plan.Block, in graph.Instance, bias float64, facets map[graph.Triplet]shortcutFacets, sr func(in graph.Instance, i int) float64) graph.Instance {
 	again := instance{explain: b.Explain, alpha: b.Alpha, bias: bias, nodes: []graph.Node{in.Nodes[0]}}
 	p := make([]float64, len(in.Triplets))
 	for i, t := range in.Triplets {
 		step := stepOfShown(t)
 		if t.Predicate == graph.ShortcutPredicate {
 			t.Label = facets[t.Triplet].label
-			t.Sr = sr(in.Nodes[i].Name, t.Label, in.Nodes[i+1].Name)
+			t.Sr = sr(in, i)
 		}
 		p[i] = rank.P(b.Alpha, t.Sr, rank.Shifted(t.Sc, t.Asked))
 		again.add(step, t.Label, in.Nodes[i+1], t.Sr, t.Asked)
@@ -112,37 +112,44 @@ func mostOfEach(results []graph.Result, n int) []graph.Result {
 	})
 }
 
-// shortcutRelevance gives Sr of a shortcut by its own label.
-func (q *query) shortcutRelevance(b *plan.Block, results []graph.Result, facets map[graph.Triplet]shortcutFacets) func(from, label, to string) float64 {
-	var entities, relations relevance.Table
-	entityIDs, relationIDs := map[string]uint32{}, map[string]uint32{}
-	id := func(ids map[string]uint32, table *relevance.Table, text string) {
-		if _, ok := ids[text]; !ok {
-			ids[text] = uint32(len(ids))
-			table.Set(ids[text], q.hash.Embed(text))
+// shortcutRelevance gives Sr of a shortcut, the i-th step of an instance, by its own label, as the
+// search had it.
+func (q *query) shortcutRelevance(asked *relevance.Question, results []graph.Result, facets map[graph.Triplet]shortcutFacets) func(in graph.Instance, i int) float64 {
+	var names, triplets []string
+	var read texted
+	entities, relations, edges := map[string]uint32{}, map[string]uint32{}, map[graph.Triplet]uint32{}
+	for _, f := range facets {
+		if _, known := relations[f.label]; !known {
+			relations[f.label] = uint32(len(relations))
+			read.labels, read.relations = append(read.labels, f.label), append(read.relations, q.texts.vector(f.label))
 		}
 	}
-	topics := map[string]bool{}
 	for _, r := range results {
-		topics[r.Start.Name] = true
 		for _, in := range r.Instances {
 			for _, n := range in.Nodes {
-				id(entityIDs, &entities, n.Name)
+				if _, known := entities[n.Name]; !known {
+					entities[n.Name] = uint32(len(entities))
+					names, read.entities = append(names, n.Name), append(read.entities, q.texts.vector(n.Name))
+				}
+			}
+			for i, t := range in.Triplets {
+				if _, known := edges[t.Triplet]; known || t.Predicate != graph.ShortcutPredicate {
+					continue
+				}
+				edges[t.Triplet] = uint32(len(edges))
+				head, object := in.Nodes[i], in.Nodes[i+1]
+				if t.Inverse {
+					head, object = object, head
+				}
+				triplets = append(triplets, relevance.TripletText(head.Name, facets[t.Triplet].label, object.Name))
 			}
 		}
 	}
-	for _, f := range facets {
-		id(relationIDs, &relations, f.label)
-	}
-	names := make([]string, 0, len(topics))
-	for n := range topics {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	composed := relevance.NewComposed(relevance.DefaultTemplate, &entities, &relations)
-	composed.Ask(q.hash.Ask(b.Question, names...))
-	return func(from, label, to string) float64 {
-		return composed.Sr(entityIDs[from], relationIDs[label], entityIDs[to], 0)
+	read.names, read.triplets = func() []string { return names }, func() []string { return triplets }
+	sr := q.relevanceOf(asked, read)
+	return func(in graph.Instance, i int) float64 {
+		t := in.Triplets[i].Triplet
+		return sr.Sr(entities[in.Nodes[i].Name], relations[facets[t].label], entities[in.Nodes[i+1].Name], edges[t])
 	}
 }
 

@@ -47,6 +47,7 @@ const viewAge = 2 * time.Second
 type schemaCache struct {
 	mu    sync.Mutex
 	now   func() time.Time
+	drops int // how often all views were dropped
 	views map[[sha256.Size]byte]agedView
 }
 
@@ -60,6 +61,7 @@ func (p *Proxy) SchemaChanged() {
 	p.schemas.mu.Lock()
 	defer p.schemas.mu.Unlock()
 	p.schemas.views = nil
+	p.schemas.drops++
 }
 
 func (p *Proxy) schema(ctx context.Context, c graph.Call) (view, error) {
@@ -67,8 +69,9 @@ func (p *Proxy) schema(ctx context.Context, c graph.Call) (view, error) {
 	s := &p.schemas
 	s.mu.Lock()
 	known, ok := s.views[key]
+	drops, read := s.drops, s.now()
 	s.mu.Unlock()
-	if ok && s.now().Sub(known.read) < viewAge {
+	if ok && read.Sub(known.read) < viewAge {
 		return known.view, nil
 	}
 	v, err := p.readView(ctx, c)
@@ -77,6 +80,9 @@ func (p *Proxy) schema(ctx context.Context, c graph.Call) (view, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.drops != drops { // v may be what was there before
+		return v, nil
+	}
 	for k, old := range s.views { // callers' tokens change all the time: keep only those in use
 		if s.now().Sub(old.read) >= viewAge {
 			delete(s.views, k)
@@ -85,7 +91,7 @@ func (p *Proxy) schema(ctx context.Context, c graph.Call) (view, error) {
 	if s.views == nil {
 		s.views = map[[sha256.Size]byte]agedView{}
 	}
-	s.views[key] = agedView{v, s.now()}
+	s.views[key] = agedView{v, read}
 	return v, nil
 }
 

@@ -40,7 +40,7 @@ func (q *query) written(ctx context.Context, b *plan.Block, w *render.Written) e
 	c := newChains(len(ends), w.Len())
 	q.chains = append(q.chains, c)
 	q.score(ctx, b, c, ends)
-	results, err := q.shortcuts(ctx, b, c.retain(b, q.view))
+	results, err := q.shortcuts(ctx, b, c.question, c.retain(b, q.view))
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,7 @@ type chains struct {
 	metapaths []metapath // by their number
 	numbers   map[followed]int32
 	relations map[string]uint32 // numbers of the predicates
+	question  *relevance.Question
 	terms     *terms
 
 	unsorted     []chain // all, as the engine gave them
@@ -152,7 +153,7 @@ func (c *chains) release() {
 	clear(c.unsorted)
 	clear(c.names)
 	clear(c.reached)
-	c.terms = nil
+	c.question, c.terms = nil, nil
 	chainsPool.Put(c)
 }
 
@@ -224,9 +225,8 @@ func (q *query) relevanceOfChains(ctx context.Context, b *plan.Block, c *chains,
 		}
 		return out
 	}
-	var asked *relevance.Question
-	asked, c.terms = q.ask(ctx, b, slices.Collect(maps.Keys(topics)))
-	return q.relevanceOf(asked, read)
+	c.question, c.terms = q.ask(ctx, b, slices.Collect(maps.Keys(topics)))
+	return q.relevanceOf(c.question, read)
 }
 
 // reach scores the step that leads to an element, behind those that lead to its parent.
