@@ -73,7 +73,7 @@ func (e Event) check() error {
 	}
 	switch {
 	case e.Retrieval == "":
-		return errors.New("retrieval is empty; send the id from extensions.evorag.retrieval")
+		return errors.New("retrieval is empty; send the id from extensions.evorag.retrieval; of an answer without one extensions.evorag.reason says why it can't be rated")
 	case e.Rating == 0 && len(e.Gold) == 0:
 		return errors.New(`no rating; send score (1 to 5), thumb ("up", "down"), or value with scale ("1-5", "0-1", "boolean")`)
 	case e.Rating == 0 && e.Evaluator != GoldName:
