@@ -92,7 +92,7 @@ bench: engine ## Every bar with its baseline in the same run, as a table; fails 
 	  go run ./sidecar/internal/bench/table $(BIN)/bench.rows && exit $$failed
 
 bench-growth: engine ## Times and memory from 10^4 to 10^6 triplets, 1 to 4 hops, 1 to 32 callers
-	@$(GO_BENCH) -bench '^BenchmarkGrowth$$' ./sidecar/internal/proxy/
+	@$(GO_BENCH) -bench '^BenchmarkGrowth$$' -benchtime 2x ./sidecar/internal/proxy/
 
 chaos: engine ## 10,000 ratings while sidecar and alpha are killed, 100 rounds of runs that are; CHAOS=N for another number
 	EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) EVORAG_CHAOS=$(CHAOS) go test -count=1 -v -timeout 60m -run 'TestChaos' ./sidecar/internal/feedback/
