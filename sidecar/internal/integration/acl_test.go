@@ -121,9 +121,9 @@ func (g *guarded) people(t testing.TB) (root, alice, bob caller) {
 		_:bea <dgraph.type> "Person" .
 		_:ann <knows> _:bea (evorag.score=120.0) .
 		_:bea <knows> _:cid .
-		_:ann <informs> _:spy (evorag.score=199.0, place="cell seven") .
+		_:ann <informs> _:spy (evorag.score=199.125, place="cell seven") .
 		_:ann <informs> _:cid .
-		_:cid <informs> _:bea (evorag.score=177.0) .
+		_:cid <informs> _:bea (evorag.score=177.375) .
 		_:r <evorag.predicate> "informs" .
 		_:r <evorag.relation.label> "whispers to" .
 	} }`)
@@ -142,7 +142,7 @@ func (g *guarded) people(t testing.TB) (root, alice, bob caller) {
 }
 
 // hidden are the words that alice can't read directly.
-var hidden = []string{"codename", "Nightingale", "Mata Hari", "informs", "whispers to", "cell seven", "199", "177"}
+var hidden = []string{"codename", "Nightingale", "Mata Hari", "informs", "whispers to", "cell seven", "199.125", "177.375"} // no number of nanoseconds has a point
 
 const searched = `{ q(func: eq(name, "Ann Archer")) @evorag(query: "who is behind it?", hops: 3, explain: true) { uid name codename } }`
 
