@@ -159,9 +159,11 @@ func root(b *builder, blk *Block) error {
 			return b.query.ErrorAt(b.args.Span.Start, "entities limits what %s links; write func: %s(query: ...) or leave entities out", EntitiesFunc, EntitiesFunc)
 		}
 		blk.Texts = fn.Strings(b.query, b.vars)
-		for _, a := range fn.List {
-			if u, err := graph.ParseUID(a.Value); err == nil && fn.Name == "uid" {
-				blk.UIDs = append(blk.UIDs, u)
+		if fn.Name == "uid" {
+			for _, a := range fn.List {
+				if u, err := graph.ParseUID(a.Value); err == nil {
+					blk.UIDs = append(blk.UIDs, u)
+				}
 			}
 		}
 		return nil

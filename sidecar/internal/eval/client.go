@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,17 +120,36 @@ type rating struct {
 	Evaluator string   `json:"evaluator,omitempty"`
 }
 
-// perDelivery is how many ratings are sent at once: far from the 1 MiB that a delivery may have.
-const perDelivery = 20
+// Bounds of a delivery, of which the webhook takes 1 MiB.
+const (
+	perDelivery      = 20
+	bytesPerDelivery = 1 << 19
+)
 
-// rate sends ratings in their order.
+// rate sends ratings in their order, several at once.
 func (c *client) rate(ctx context.Context, ratings ...rating) error {
-	for part := range slices.Chunk(ratings, perDelivery) {
-		if err := c.call(ctx, http.MethodPost, "/evorag/v1/feedback", part, nil); err != nil {
+	for len(ratings) > 0 {
+		n := 1
+		for size := ratings[0].size(); n < min(perDelivery, len(ratings)); n++ {
+			if size += ratings[n].size(); size > bytesPerDelivery {
+				break
+			}
+		}
+		if err := c.call(ctx, http.MethodPost, "/evorag/v1/feedback", ratings[:n], nil); err != nil {
 			return err
 		}
+		ratings = ratings[n:]
 	}
 	return nil
+}
+
+// size is about the bytes of a rating.
+func (r rating) size() int {
+	n := len(r.Retrieval) + len(r.Response)
+	for _, a := range r.Answer {
+		n += len(a)
+	}
+	return n
 }
 
 // evolved is what is read of a run.
