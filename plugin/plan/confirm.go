@@ -20,7 +20,19 @@ const (
 )
 
 // ConfirmKey is the key of the i-th Ends in the answer to Confirm.
-func ConfirmKey(i int) string { return "e" + strconv.Itoa(i) }
+func ConfirmKey(i int) string { return confirmKey + strconv.Itoa(i) }
+
+const confirmKey = "e"
+
+// ConfirmOf is the i of ConfirmKey(i); false for any other key.
+func ConfirmOf(key string) (i int, ok bool) {
+	digits, ok := strings.CutPrefix(key, confirmKey)
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.Atoi(digits)
+	return i, err == nil && i >= 0
+}
 
 // Ends asks for the edges of one relation from some nodes to others.
 type Ends struct {
@@ -46,6 +58,11 @@ func (b *Block) NamesShown() bool {
 // ConfirmKey(i) what there is of the i-th Ends.
 func (p *Plan) Confirm(b *Block, uids []graph.UID, ends []Ends) string {
 	var more strings.Builder
+	size := 12 * len(uids)
+	for _, e := range ends {
+		size += 12*(len(e.From)+len(e.To)) + 128
+	}
+	more.Grow(size)
 	if len(b.Names) > 0 && !b.NamesShown() {
 		fmt.Fprintf(&more, "%s(func: %s) { %s: uid", ConfirmNames, UIDFunc(uids), UIDKey)
 		for i, n := range b.Names {

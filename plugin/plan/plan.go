@@ -139,14 +139,18 @@ func UIDFunc(uids []graph.UID) string {
 	return string(append(text, ')'))
 }
 
+// ReReadNodes is the key of the nodes in the answer to ReRead.
+const ReReadNodes = "nodes"
+
 // ReRead is the query that shows a Search block's kept nodes: the block's value fields,
-// for the uids, in uid order under the key "nodes", each with its UIDKey. It takes the
+// for the uids, in uid order under ReReadNodes, each with its UIDKey. It takes the
 // user's variables.
 func (p *Plan) ReRead(b *Block, uids []graph.UID) string { return p.reread(uids, b.Values, "") }
 
 // reread is a query for fields of some nodes, with more blocks after it.
 func (p *Plan) reread(uids []graph.UID, fields, blocks string) string {
 	var t strings.Builder
+	t.Grow(12*len(uids) + len(fields) + len(blocks) + 256)
 	t.WriteString("query evorag")
 	for i, v := range p.Query.Vars {
 		t.WriteString(map[bool]string{true: "(", false: ", "}[i == 0] + p.text(v.Span))
@@ -154,7 +158,7 @@ func (p *Plan) reread(uids []graph.UID, fields, blocks string) string {
 	if len(p.Query.Vars) > 0 {
 		t.WriteString(")")
 	}
-	t.WriteString(" {\nnodes(func: " + UIDFunc(uids) + ") {\n" + UIDKey + ": uid,\n" + fields + "\n}\n" + blocks + "}\n")
+	t.WriteString(" {\n" + ReReadNodes + "(func: " + UIDFunc(uids) + ") {\n" + UIDKey + ": uid,\n" + fields + "\n}\n" + blocks + "}\n")
 	for _, f := range p.Query.Fragments {
 		t.WriteString("fragment " + p.text(f.Span) + "\n")
 	}

@@ -5,10 +5,14 @@ import (
 	"github.com/evorag/dgraph-evorag/plugin/plan"
 )
 
-// Edges reads what there is of edges that plan.Confirm asks for, a list of rows under
-// plan.ConfirmKey, and gives each with its ends. It opens nothing: an answer has thousands.
-func Edges(rows []byte, each func(near, far graph.UID, c graph.Contribution)) error {
-	r := rowReader{scanner: scanner{text: rows}}
+// rowReader reads rows of nodes with their edges.
+type rowReader struct {
+	scanner
+	far []farEnd // of the row at hand
+}
+
+// edges reads what there is of edges that plan.Confirm asks for, a list of rows, and gives each with its ends.
+func (r *rowReader) edges(each func(near, far graph.UID, is graph.Contribution)) {
 	r.items(func() {
 		near, ok := r.row()
 		for _, e := range r.far {
@@ -17,13 +21,6 @@ func Edges(rows []byte, each func(near, far graph.UID, c graph.Contribution)) er
 			}
 		}
 	})
-	return r.end()
-}
-
-// rowReader reads rows of nodes with their edges.
-type rowReader struct {
-	scanner
-	far []farEnd // of the row at hand
 }
 
 type farEnd struct {

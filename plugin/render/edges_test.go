@@ -29,13 +29,15 @@ func TestEdges(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []edge
-			require.NoError(t, Edges([]byte(c.rows), func(near, far graph.UID, of graph.Contribution) {
+			r := Reread{Edge: func(ends int, near, far graph.UID, of graph.Contribution) {
+				require.Equal(t, 12, ends)
 				got = append(got, edge{near, far, of.Score, of.Hidden})
-			}))
+			}}
+			require.NoError(t, r.Read([]byte(`{"nodes":[{"evorag.u":"0x1"}],"e12":`+c.rows+`}`)))
 			require.Equal(t, c.want, got)
 		})
 	}
 	for _, rows := range []string{``, `[{"u":"0x1","e":[{"u":"0x2"}]`, `[{"u":"0x1","e":[{"u":{}}]}]`, `[1]`, `{"u"}`} {
-		require.ErrorIs(t, Edges([]byte(rows), func(graph.UID, graph.UID, graph.Contribution) {}), ErrJSON, rows)
+		require.ErrorIs(t, Reread{Edge: func(int, graph.UID, graph.UID, graph.Contribution) {}}.Read([]byte(`{"e0":`+rows+`}`)), ErrJSON, rows)
 	}
 }

@@ -202,6 +202,8 @@ func (e *Element) close(text []byte) bool {
 	return seen
 }
 
+func (w *Written) appendTo(b []byte) []byte { return w.root.appendTo(b, w.text) }
+
 // appendTo writes what is shown of the list; text is the answer that it was read from.
 func (l *list) appendTo(b, text []byte) []byte {
 	if l.single && len(l.items) > 0 {

@@ -40,7 +40,7 @@ func only(key string, tree *plan.Node) func(string) *plan.Block {
 
 func closed(w *Written) string {
 	w.Close()
-	return string((&Value{written: w}).AppendTo(nil))
+	return string((&Value{by: w}).AppendTo(nil))
 }
 
 const three = `[{"evorag.u":"0x1","name":"Eva","knows":[` +

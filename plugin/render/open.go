@@ -31,7 +31,7 @@ func ParseAnswer(text []byte, written func(key string) *plan.Block, isEdge func(
 			if err != nil {
 				return nil, err
 			}
-			m.Value = p.new(Value{written: w})
+			m.Value = p.new(Value{by: w})
 		}
 		v.Members = append(v.Members, m)
 	}

@@ -41,8 +41,17 @@ func FuzzReading(f *testing.F) {
 			require.NoError(t, json.Compact(&want, text))
 			require.Equal(t, want.String(), string(v.AppendTo(nil)))
 		}
-		if Edges(text, func(graph.UID, graph.UID, graph.Contribution) {}) == nil {
-			require.NoError(t, err)
+		again := Reread{Names: []string{"name"}, Edge: func(int, graph.UID, graph.UID, graph.Contribution) {}, Node: func(r Row) {
+			if json.Valid(text) {
+				require.True(t, json.Valid(append(append([]byte{'{'}, r.Members...), '}')), "%s", r.Members)
+			}
+		}}
+		for _, key := range []string{"nodes", "e0", "other"} {
+			whole := append(append([]byte(`{"`+key+`":`), text...), '}')
+			if again.Read(whole) == nil {
+				_, err := Parse(whole)
+				require.NoError(t, err)
+			}
 		}
 		tree := &plan.Node{Children: []*plan.Node{knows(knows())}, Any: &plan.Node{}}
 		whole := append(append([]byte(`{"q":`), text...), '}')

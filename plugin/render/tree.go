@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
-	"github.com/evorag/dgraph-evorag/plugin/plan"
 )
 
 // Tree is the answer of a searched block: the kept paths under the relations' own names.
@@ -15,7 +14,7 @@ import (
 // the root and where a reader first meets it, be it down the tree or, as Ratel reads, level by
 // level: clients take a node's first occurrence.
 type Tree struct {
-	values func(graph.UID) *Value
+	values func(graph.UID) []byte
 	single func(graph.Relation) bool
 	scores bool
 
@@ -25,7 +24,6 @@ type Tree struct {
 	relations []treeRelation
 	of        map[graph.Relation]int32 // into relations
 	edges     map[treeEdge]bool
-	room      parser // for values
 }
 
 // treeNode is a node of the tree.
@@ -40,8 +38,9 @@ type treeNode struct {
 // treeRelation is a relation by its number, and how it stands in the answer.
 type treeRelation struct {
 	graph.Relation
-	key string
-	raw []byte // key, quoted
+	key   string
+	raw   []byte // key, quoted
+	score []byte // the key of a step's score, quoted
 }
 
 // treeEdge is a triplet by the numbers of its ends and of the relation from head to object.
@@ -58,12 +57,13 @@ type leg struct {
 	score float64 // raw
 	first bool    // this is the place of the step's far end
 	early bool    // a reader who goes level by level meets the far end here first
+	whole bool    // the far end's values stand here
 }
 
 // NewTree starts a tree at the start nodes, in the order in which they are to stand. values
-// gives the re-read nodes, nil for one that has none; single tells the relations that hold at
-// most one node.
-func NewTree(starts []graph.UID, values func(graph.UID) *Value, single func(graph.Relation) bool) *Tree {
+// gives the members of the re-read nodes as they are written, none for one that has none; single tells
+// the relations that hold at most one node.
+func NewTree(starts []graph.UID, values func(graph.UID) []byte, single func(graph.Relation) bool) *Tree {
 	t := &Tree{values: values, single: single, number: map[graph.UID]int32{}, of: map[graph.Relation]int32{}, edges: map[treeEdge]bool{}}
 	for _, s := range starts {
 		n := t.node(s)
@@ -108,8 +108,9 @@ func (t *Tree) relation(r graph.Relation) int32 {
 	n, ok := t.of[r]
 	if !ok {
 		n = int32(len(t.relations))
+		key := r.String()
 		t.of[r] = n
-		t.relations = append(t.relations, treeRelation{r, r.String(), String(r.String()).Raw})
+		t.relations = append(t.relations, treeRelation{r, key, String(key).Raw, String(key + "|evorag.score").Raw})
 	}
 	return n
 }
@@ -124,14 +125,14 @@ func (t *Tree) branch(from, relation int32) *branch {
 	return &(*kids)[i]
 }
 
-// Value is the block's array.
+// Value is the block's array. Nothing may be added afterwards; values are asked for when it is written.
 func (t *Tree) Value() *Value {
 	t.levels()
-	out := Array()
 	for _, r := range t.roots {
-		out.Items = append(out.Items, t.value(r, true, true))
+		t.nodes[r].shown = true
+		t.down(r)
 	}
-	return out
+	return &Value{kind: '[', by: t}
 }
 
 // levels finds where Ratel first meets each node: it goes level by level, keys in order.
@@ -157,51 +158,68 @@ func (t *Tree) levels() {
 	}
 }
 
-// value writes a node; early where its values stand in any case.
-func (t *Tree) value(n int32, early, children bool) *Value {
-	node := &t.nodes[n]
-	v := t.room.new(Value{kind: '{'})
-	if early || !node.shown {
-		v.Members = own(t.values(node.uid))
-	}
-	node.shown = true
-	if len(v.Members) == 0 {
-		v.Set("uid", String(node.uid.String()))
-	}
-	if !children {
-		return v
-	}
-	for _, b := range node.kids {
-		list := t.room.new(Value{kind: '[', Items: make([]*Value, 0, len(b.steps))})
-		r := &t.relations[b.relation]
-		for _, l := range b.steps {
-			child := t.value(l.to, l.early, l.first)
-			if t.scores {
-				child.Set(r.key+"|evorag.score", Raw(strconv.AppendFloat(nil, l.score, 'f', -1, 64)))
+// down finds where nodes have their values: at the root, and where either reader meets them first.
+func (t *Tree) down(n int32) {
+	for _, b := range t.nodes[n].kids {
+		for i := range b.steps {
+			l := &b.steps[i]
+			to := &t.nodes[l.to]
+			l.whole = l.early || !to.shown
+			to.shown = true
+			if l.first {
+				t.down(l.to)
 			}
-			list.Items = append(list.Items, child)
 		}
-		if len(list.Items) == 1 && t.single(r.Relation) {
-			list = list.Items[0]
-		}
-		v.Members = append(v.Members, Member{Key: r.key, raw: r.raw, Value: list})
 	}
-	return v
 }
 
-// own are the members of a re-read node that no plan has put there; what is appended to them
-// changes no others.
-func own(from *Value) []Member {
-	if from == nil {
-		return nil
+// appendTo writes the block's array.
+func (t *Tree) appendTo(b []byte) []byte {
+	b = append(b, '[')
+	for i, r := range t.roots {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(t.appendNode(b, r, true, true), '}')
 	}
-	spliced := func(m Member) bool { return plan.Spliced(m.Key) }
-	rest := from.Members
-	for len(rest) > 0 && spliced(rest[0]) { // as a rule it comes first, alone
-		rest = rest[1:]
+	return append(b, ']')
+}
+
+// appendNode writes a node, but for the bracket that closes it.
+func (t *Tree) appendNode(b []byte, n int32, whole, children bool) []byte {
+	node := &t.nodes[n]
+	b = append(b, '{')
+	before := len(b)
+	if whole {
+		b = append(b, t.values(node.uid)...)
 	}
-	if slices.ContainsFunc(rest, spliced) {
-		rest = slices.DeleteFunc(slices.Clone(rest), spliced)
+	if len(b) == before {
+		b = append(append(append(b, `"uid":"`...), node.uid.String()...), '"')
 	}
-	return slices.Clip(rest)
+	if !children {
+		return b
+	}
+	for _, k := range node.kids {
+		r := &t.relations[k.relation]
+		b = append(append(append(b, ','), r.raw...), ':')
+		alone := len(k.steps) == 1 && t.single(r.Relation)
+		if !alone {
+			b = append(b, '[')
+		}
+		for i, l := range k.steps {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = t.appendNode(b, l.to, l.whole, l.first)
+			if t.scores {
+				b = append(append(append(b, ','), r.score...), ':')
+				b = strconv.AppendFloat(b, l.score, 'f', -1, 64)
+			}
+			b = append(b, '}')
+		}
+		if !alone {
+			b = append(b, ']')
+		}
+	}
+	return b
 }

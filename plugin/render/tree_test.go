@@ -27,14 +27,10 @@ func hang(tree *Tree, p graph.Path) {
 	}
 }
 
-func values(t *testing.T, of map[graph.UID]string) func(graph.UID) *Value {
-	m := map[graph.UID]*Value{}
-	for u, text := range of {
-		v, err := Parse([]byte(text))
-		require.NoError(t, err)
-		m[u] = v
-	}
-	return func(u graph.UID) *Value { return m[u] }
+func values(t *testing.T, rows string) func(graph.UID) []byte {
+	m := map[graph.UID][]byte{}
+	require.NoError(t, Reread{Node: func(r Row) { m[r.UID] = r.Members }}.Read([]byte(`{"nodes":`+rows+`}`)))
+	return func(u graph.UID) []byte { return m[u] }
 }
 
 func TestTree(t *testing.T) {
@@ -85,10 +81,7 @@ func TestTree(t *testing.T) {
 		{"no start, no node", nil, nil, `[]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tree := NewTree(c.starts, values(t, map[graph.UID]string{
-				1: `{"evorag.u":"0x1","name":"n1"}`, 2: `{"evorag.u":"0x2","name":"n2"}`,
-				3: `{"evorag.u":"0x3","name":"n3"}`, 4: `{"evorag.u":"0x4","name":"n4"}`,
-			}), single)
+			tree := NewTree(c.starts, values(t, `[{"evorag.u":"0x1","name":"n1"},{"evorag.u":"0x2","name":"n2"},{"evorag.u":"0x3","name":"n3"},{"evorag.u":"0x4","name":"n4"}]`), single)
 			for _, p := range c.paths {
 				hang(tree, p)
 			}
@@ -98,7 +91,7 @@ func TestTree(t *testing.T) {
 }
 
 func TestTreeShowsScoresBesideTheEdge(t *testing.T) {
-	tree := NewTree([]graph.UID{1}, func(graph.UID) *Value { return nil }, func(graph.Relation) bool { return false })
+	tree := NewTree([]graph.UID{1}, func(graph.UID) []byte { return nil }, func(graph.Relation) bool { return false })
 	tree.ShowScores()
 	hang(tree, path(1, "~knows", 2))
 	require.Equal(t, `[{"uid":"0x1","~knows":[{"uid":"0x2","~knows|evorag.score":100}]}]`, string(tree.Value().AppendTo(nil)))

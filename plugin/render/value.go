@@ -14,8 +14,11 @@ type Value struct {
 	Members []Member // of an object
 	Items   []*Value // of an array
 	kind    byte     // '{', '[' or 0
-	written *Written // in place of all others; see Written
+	by      appender // writes it, in place of all others
 }
+
+// appender writes a value.
+type appender interface{ appendTo(b []byte) []byte }
 
 // Member is one "key": value of an object, in the engine's order.
 type Member struct {
@@ -44,7 +47,10 @@ func Array(items ...*Value) *Value { return &Value{kind: '[', Items: items} }
 
 // Written is the opened answer of a written block, nil in other values. The value is written
 // as that stands then, after Close and before Release.
-func (v *Value) Written() *Written { return v.written }
+func (v *Value) Written() *Written {
+	w, _ := v.by.(*Written)
+	return w
+}
 
 // IsObject tells an object from other values; IsArray an array.
 func (v *Value) IsObject() bool { return v != nil && v.kind == '{' }
@@ -78,8 +84,8 @@ func (v *Value) Text() (string, bool) {
 
 // AppendTo writes the value.
 func (v *Value) AppendTo(b []byte) []byte {
-	if v.written != nil {
-		return v.written.root.appendTo(b, v.written.text)
+	if v.by != nil {
+		return v.by.appendTo(b)
 	}
 	switch v.kind {
 	case '{':

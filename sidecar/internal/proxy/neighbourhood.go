@@ -319,3 +319,14 @@ func neighboursText(relations []graph.Relation, fanout int) string {
 	}
 	return strings.Replace(queries.Text("neighbours"), "#relations", lines.String(), 1)
 }
+
+// items are the members of a list, or the one object that stands in its place.
+func items(v *render.Value) []*render.Value {
+	switch {
+	case v.IsObject():
+		return []*render.Value{v}
+	case v.IsArray():
+		return v.Items
+	}
+	return nil
+}

@@ -220,7 +220,7 @@ func (p *Proxy) query(ctx context.Context, r Request) (*Response, error) {
 			}
 		}
 	}
-	answer.JSON = data.AppendTo(make([]byte, 0, len(answer.JSON)))
+	answer.JSON = data.AppendTo(make([]byte, 0, len(answer.JSON)+q.brought))
 	q.release(data)
 	retrieval := q.retrieval()
 	retrieval.ID = <-id
@@ -260,6 +260,7 @@ type query struct {
 	stages  stages
 	trips   int
 	edges   int
+	brought int    // bytes of what was read after the first answer
 	reason  string // why the search is partial
 	note    string // why there may be nothing to show
 	linked  []graph.Entity

@@ -159,18 +159,20 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 	if r, ok := relevance.(interface{ Release() }); ok { // it holds a number for every node
 		defer r.Release()
 	}
-	var found []found
+	var all []found
+	proposals := make([]proposal, len(starts))
 	for round := 1; ; round++ {
-		scorer := search.NewHybrid(b.Alpha, relevance, g, g.Relations(), terms.resident(g))
+		scorer, proposer := search.NewHybrid(b.Alpha, relevance, g, g.Relations(), terms.resident(g)), q.newProposer(g)
+		propose := func(i int, f found) { proposals[i] = proposer.propose(f) }
 		var err error
-		if found, err = q.top(limited, b, g, scorer, terms, via, starts); err != nil {
+		if all, err = q.top(limited, b, g, scorer, terms, via, starts, propose); err != nil {
 			return nil, err
 		}
 		q.stages.mark("search", q.Now())
 		if err := ctx.Err(); err != nil { // the caller's own deadline, not the budget's
 			return nil, err
 		}
-		if !c.add(g, found) {
+		if !c.add(proposals) {
 			break
 		}
 		if round > rounds {
@@ -180,14 +182,14 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 			break
 		}
 		ahead := make(chan hung, 1) // while the engine works
-		go func() { ahead <- q.hang(b, starts, q.ranked(b, g, relevance, terms, found), c.row) }()
+		go func() { ahead <- q.hang(b, starts, q.ranked(b, g, relevance, terms, all), c.values) }()
 		wrong, err := q.confirm(ctx, b, g, c)
 		ready := <-ahead
 		if err != nil {
 			return nil, err
 		}
 		q.stages.mark("engine", q.Now())
-		if len(wrong) == 0 && c.asCalled() && !withShortcuts(g, found) {
+		if len(wrong) == 0 && c.asCalled() && !withShortcuts(g, all) {
 			return q.shown(ready), nil
 		}
 		if len(wrong) == 0 {
@@ -200,12 +202,12 @@ func (q *query) proposed(ctx, limited context.Context, b *plan.Block, g Resident
 		q.Resident.Changed(triplets)
 		g = g.Corrected(wrong)
 	}
-	results := q.ranked(b, confirmedGraph{g, c}, relevance, terms, c.only(found))
+	results := q.ranked(b, confirmedGraph{g, c}, relevance, terms, c.only(all))
 	results, err := q.shortcuts(ctx, b, asked, results)
 	if err != nil {
 		return nil, err
 	}
-	return q.shown(q.hang(b, starts, results, c.row)), nil
+	return q.shown(q.hang(b, starts, results, c.values)), nil
 }
 
 // withShortcuts tells whether there is a shortcut on a path.

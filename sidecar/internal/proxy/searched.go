@@ -43,7 +43,7 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 		topics = append(topics, n.names[n.ids[u]])
 	}
 	s := q.newScorer(limited, b, n, topics)
-	found, err := q.top(limited, b, n, s, s.terms, nil, starts)
+	found, err := q.top(limited, b, n, s, s.terms, nil, starts, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,8 @@ type found struct {
 const stepsPerNode = 100
 
 // top searches from every start node, along the relations that via holds (nil: all), from
-// several at once.
-func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer, t *terms, via []bool, starts []graph.UID) ([]found, error) {
+// several at once, and gives what was found from the i-th to each (nil: to none), likewise.
+func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer, t *terms, via []bool, starts []graph.UID, each func(i int, f found)) ([]found, error) {
 	all := make([]found, len(starts))
 	reasons := make([]string, len(starts))
 	hubs := &search.Hubs{}
@@ -156,6 +156,9 @@ func (q *query) top(ctx context.Context, b *plan.Block, g Graph, s search.Scorer
 				Rule: q.Rule, HopBias: t.bias, Via: via, Hubs: hubs, Budget: search.Budget{Edges: q.Budget.Steps, Expansions: max(1, q.Budget.Steps/stepsPerNode)},
 			})
 			all[i], reasons[i] = found{u, r.Bundles}, r.Reason
+			if each != nil {
+				each(i, all[i])
+			}
 			return err
 		})
 	}
@@ -190,9 +193,12 @@ func (q *query) within(b *plan.Block, results []graph.Result) (kept, beyond []gr
 
 // stepOf is the edge behind a search step from a node.
 func stepOf(g Graph, from search.Node, st search.Step) graph.Step {
-	r := g.Relation(st.Rel)
-	s := graph.Step{Inverse: r.Inverse, Contribution: graph.Contribution{Score: g.Score(st.Edge)}}
-	s.Triplet = graph.Triplet{Head: g.UID(from), Predicate: r.Predicate, Object: g.UID(st.To)}
+	return stepAs(g.Relation(st.Rel), g.UID(from), g.UID(st.To), g.Score(st.Edge))
+}
+
+func stepAs(r graph.Relation, from, to graph.UID, score float64) graph.Step {
+	s := graph.Step{Inverse: r.Inverse, Contribution: graph.Contribution{Score: score}}
+	s.Triplet = graph.Triplet{Head: from, Predicate: r.Predicate, Object: to}
 	if s.Inverse {
 		s.Head, s.Object = s.Object, s.Head
 	}
@@ -201,8 +207,8 @@ func stepOf(g Graph, from search.Node, st search.Step) graph.Step {
 
 // show re-reads the kept nodes with the block's own fields.
 func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, results []graph.Result) (*render.Value, error) {
-	values := map[graph.UID]*render.Value{}
-	h := q.hang(b, starts, results, func(u graph.UID) *render.Value { return values[u] })
+	values := map[graph.UID][]byte{}
+	h := q.hang(b, starts, results, func(u graph.UID) []byte { return values[u] })
 	kept := slices.Clone(starts)
 	for _, r := range h.kept {
 		for _, in := range r.Instances {
@@ -215,15 +221,14 @@ func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, res
 	kept = slices.Compact(kept)
 	if len(kept) > 0 && b.Values != "" {
 		q.trips++
-		rows, err := q.rows(ctx, graph.Call{Query: q.plan.ReRead(b, kept), Vars: q.call.Vars, Debug: q.call.Debug})
+		answer, err := q.Engine.Query(ctx, q.asCaller(graph.Call{Query: q.plan.ReRead(b, kept), Vars: q.call.Vars, Debug: q.call.Debug}))
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range rows.Items {
-			if u, ok := uidOf(row); ok {
-				values[u] = row
-			}
+		if err := (render.Reread{Node: func(r render.Row) { values[r.UID] = r.Members }}).Read(answer.JSON); err != nil {
+			return nil, err
 		}
+		q.brought += len(answer.JSON)
 	}
 	v := q.shown(h)
 	q.stages.mark("engine", q.Now())
@@ -234,32 +239,34 @@ func (q *query) show(ctx context.Context, b *plan.Block, starts []graph.UID, res
 type hung struct {
 	kept, beyond []graph.Result
 	drawn        []string // kept
-	tree         *render.Tree
+	tree         *render.Value
 }
 
-// hang leaves out what is too far behind and hangs the other paths up in a tree. values is asked later.
-func (q *query) hang(b *plan.Block, starts []graph.UID, results []graph.Result, values func(graph.UID) *render.Value) hung {
+// hang leaves out what is too far behind and hangs the other paths up in a tree. values is asked when
+// that is written.
+func (q *query) hang(b *plan.Block, starts []graph.UID, results []graph.Result, values func(graph.UID) []byte) hung {
 	var h hung
 	h.kept, h.beyond = q.within(b, results)
 	h.drawn = render.Draw(h.kept)
-	h.tree = render.NewTree(inRankOrder(starts, h.kept), values, q.view.single)
+	tree := render.NewTree(inRankOrder(starts, h.kept), values, q.view.single)
 	if b.Explain {
-		h.tree.ShowScores()
+		tree.ShowScores()
 	}
 	for _, r := range h.kept {
 		for _, in := range r.Instances {
 			for _, t := range in.Triplets {
-				h.tree.Add(stepOfShown(t))
+				tree.Add(stepOfShown(t))
 			}
 		}
 	}
+	h.tree = tree.Value()
 	return h
 }
 
 // shown puts results into the answer, and gives what the block shows.
 func (q *query) shown(h hung) *render.Value {
 	q.results, q.drawn, q.beyond = append(q.results, h.kept...), append(q.drawn, h.drawn...), append(q.beyond, h.beyond...)
-	return h.tree.Value()
+	return h.tree
 }
 
 // inRankOrder puts the start nodes of the best results first; those without any stay behind
