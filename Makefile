@@ -81,11 +81,11 @@ fuzz: ## Every fuzz test for FUZZTIME (30s) each
 	  done; done
 
 # BARS are the benchmarks that have a bar, ROOMS where they are. Results for benchstat: bin/bench.txt.
-BARS  := PassThrough|Throughput|WrittenOut|Gradient|Retrieval|Resident|Feedback|Evolution
+BARS  := PassThrough|Throughput|WrittenOut|Gradient|Retrieval|Resident|Modelled|Feedback|Evolution
 ROOMS := bench proxy graphcache feedback evolution
 GO_BENCH = EVORAG_REQUIRE_ENGINE=1 DGRAPH_BIN=$(ENGINE) go test -p 1 -timeout 90m -run '^$$' -benchmem
 
-bench: engine ## Every bar with its baseline in the same run, as a table; fails where one is missed. Half an hour
+bench: engine ## Every bar with its baseline in the same run, as a table; fails where one is missed. Ten minutes
 	@rm -f $(BIN)/bench.rows
 	@set -o pipefail; EVORAG_BENCH_ROWS=$(BIN)/bench.rows $(GO_BENCH) -bench '^Benchmark($(BARS))$$' \
 	  $(ROOMS:%=./sidecar/internal/%/) | tee $(BIN)/bench.txt; failed=$$?; \

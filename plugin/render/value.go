@@ -39,9 +39,6 @@ func String(s string) *Value {
 	return Raw(b)
 }
 
-// Object makes an empty object, Array an array.
-func Object() *Value { return &Value{kind: '{'} }
-
 // Array makes an array of the items.
 func Array(items ...*Value) *Value { return &Value{kind: '[', Items: items} }
 

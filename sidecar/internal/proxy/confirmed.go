@@ -104,7 +104,7 @@ func (c *confirmed) only(all []found) []found {
 func (q *query) confirm(ctx context.Context, b *plan.Block, g ResidentGraph, c *confirmed) (wrong []graph.Step, err error) {
 	edges := c.edges[c.known:]
 	uids := c.index()
-	lists := listsOf(g, g.Relations(), edges)
+	lists := listsOf(g, edges)
 	ends := make([]plan.Ends, len(lists))
 	for i, l := range lists {
 		ends[i] = l.ends()

@@ -172,13 +172,13 @@ type listed struct {
 }
 
 // listsOf groups edges by the relation under which they are read.
-func listsOf(g Graph, relations int, edges []confirmedEdge) []lists {
-	count := make([]int, relations)
+func listsOf(g ResidentGraph, edges []confirmedEdge) []lists {
+	count := make([]int, g.Relations())
 	for _, e := range edges {
 		count[e.under()]++
 	}
 	room := make([]listed, 0, len(edges))
-	by := make([][]listed, relations)
+	by := make([][]listed, g.Relations())
 	var order []search.Rel
 	for i, e := range edges {
 		rel, in := e.under(), listed{e.step.From(), e.step.To(), int32(i)}
