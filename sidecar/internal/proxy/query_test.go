@@ -237,6 +237,11 @@ func TestStartNodesThatARequestGives(t *testing.T) {
 	require.Equal(t, r.Entities, again.Entities, "each counts once")
 	require.LessOrEqual(t, engine.reads.Load()-once, once, "and is looked up once")
 
+	uid := strings.TrimPrefix(r.Entities[0].UID.String(), "0x")
+	one, err := p.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: []string{"0x" + uid, "Alien", "0x0" + strings.ToUpper(uid), "alien"}, Hops: 1})
+	require.NoError(t, err)
+	require.Len(t, one.Entities, 1, "a node counts once, however it is spelled")
+
 	_, err = p.Retrieve(t.Context(), proxy.RetrieveRequest{Question: "born?", Entities: append(many, "Alien")})
 	require.ErrorIs(t, err, proxy.ErrBadRequest)
 	require.ErrorContains(t, err, "write at most 100")

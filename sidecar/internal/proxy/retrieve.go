@@ -82,6 +82,13 @@ func (p *Proxy) root(ctx context.Context, r RetrieveRequest) (string, []graph.En
 	}
 	var uids []graph.UID
 	var linked []graph.Entity
+	met := map[graph.UID]bool{}
+	add := func(e graph.Entity) {
+		if !met[e.UID] {
+			met[e.UID] = true
+			uids, linked = append(uids, e.UID), append(linked, e)
+		}
+	}
 	lookedUp := map[string]bool{}
 	for _, e := range r.Entities {
 		if lookedUp[e] {
@@ -93,8 +100,7 @@ func (p *Proxy) root(ctx context.Context, r RetrieveRequest) (string, []graph.En
 			if err != nil {
 				return "", nil, fmt.Errorf("%w: entities: %w", ErrBadRequest, err)
 			}
-			uids = append(uids, u)
-			linked = append(linked, graph.Entity{Node: graph.Node{UID: u}, Score: 1, Reason: graph.ByCaller, Why: "given"})
+			add(graph.Entity{Node: graph.Node{UID: u}, Score: 1, Reason: graph.ByCaller, Why: "given"})
 			continue
 		}
 		found, err := p.named(ctx, e, r.Credentials)
@@ -105,8 +111,7 @@ func (p *Proxy) root(ctx context.Context, r RetrieveRequest) (string, []graph.En
 			return "", nil, fmt.Errorf("%w (no node is named %q)", ErrNothingLinked, e)
 		}
 		for _, f := range found {
-			uids = append(uids, f.UID)
-			linked = append(linked, f)
+			add(f)
 		}
 	}
 	return plan.UIDFunc(uids), linked, nil
