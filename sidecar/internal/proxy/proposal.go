@@ -109,9 +109,10 @@ func (p proposer) propose(f found) proposal {
 // find the list.
 const edgesPerList = 40
 
-// choose decides from which end edges are read. To read an edge the engine reads the whole list of one
-// of its ends, and most lists hold several of the edges: where the predicate can be walked both ways each
-// edge is read in the list that costs less for each edge that it serves.
+// choose decides from which end the edges found from one start node are read. To read an edge the engine
+// reads the whole list of one of its ends, and most lists hold several of the edges: where the predicate can
+// be walked both ways each edge is read in the list that costs less for each of these edges that it serves.
+// What other start nodes have found is not looked at, since their searches may be under way.
 func (p proposer) choose(nodes []search.Node, hops []hop, edges []proposedEdge) {
 	type list struct {
 		at  search.Node
@@ -145,7 +146,7 @@ func (p proposer) choose(nodes []search.Node, hops []hop, edges []proposedEdge) 
 	}
 	less := func(a, b int32) bool { // a costs less; its list is counted only where that can matter
 		of := exact(b)
-		return cost(a, serves[a]) < of && (cost(a, len(p.graph.Steps(all[a].at))) < of || exact(a) < of)
+		return cost(a, serves[a]) < of && exact(a) < of
 	}
 	for i, h := range hops {
 		e := &edges[i]

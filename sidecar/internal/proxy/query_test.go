@@ -247,6 +247,18 @@ func TestStartNodesThatARequestGives(t *testing.T) {
 	require.ErrorContains(t, err, "write at most 100")
 }
 
+func TestAStartNodeThatAQueryNamesTwiceIsSearchedOnce(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	alien := strings.Trim(uidOf(t, c, "Alien"), "<>")
+	const text = `query a($q: string) { q(func: uid(%s)) @evorag(query: $q, hops: 2) { name } }`
+	once, r := c.query(t, fmt.Sprintf(text, alien), "$q", "who directed it")
+	twice, again := c.query(t, fmt.Sprintf(text, alien+", 0x0"+alien[2:]+", "+alien), "$q", "who directed it")
+	require.NotEmpty(t, r.Results)
+	require.JSONEq(t, once, twice)
+	require.Len(t, again.Results, len(r.Results))
+}
+
 func TestAnAnswerToSeveralQuestionsIsNotStored(t *testing.T) {
 	c := newCluster(t)
 	c.load(t, films)

@@ -23,8 +23,10 @@ func (q *query) searched(ctx context.Context, b *plan.Block, data []byte) (*rend
 		return nil, err
 	}
 	var starts []graph.UID
+	met := map[graph.UID]bool{}
 	for _, row := range rows.Items {
-		if u, ok := uidOf(row); ok {
+		if u, ok := uidOf(row); ok && !met[u] { // the engine gives a node as often as uid() names it
+			met[u] = true
 			starts = append(starts, u)
 		}
 	}
