@@ -58,11 +58,6 @@ func (b *Block) NamesShown() bool {
 // ConfirmKey(i) what there is of the i-th Ends.
 func (p *Plan) Confirm(b *Block, uids []graph.UID, ends []Ends) string {
 	var more strings.Builder
-	size := 12 * len(uids)
-	for _, e := range ends {
-		size += 12*(len(e.From)+len(e.To)) + 128
-	}
-	more.Grow(size)
 	if len(b.Names) > 0 && !b.NamesShown() {
 		fmt.Fprintf(&more, "%s(func: %s) { %s: uid", ConfirmNames, UIDFunc(uids), UIDKey)
 		for i, n := range b.Names {

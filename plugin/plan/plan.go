@@ -150,7 +150,6 @@ func (p *Plan) ReRead(b *Block, uids []graph.UID) string { return p.reread(uids,
 // reread is a query for fields of some nodes, with more blocks after it.
 func (p *Plan) reread(uids []graph.UID, fields, blocks string) string {
 	var t strings.Builder
-	t.Grow(12*len(uids) + len(fields) + len(blocks) + 256)
 	t.WriteString("query evorag")
 	for i, v := range p.Query.Vars {
 		t.WriteString(map[bool]string{true: "(", false: ", "}[i == 0] + p.text(v.Span))

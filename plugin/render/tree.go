@@ -60,16 +60,15 @@ type leg struct {
 	whole bool    // the far end's values stand here
 }
 
-// NewTree starts a tree at the start nodes, in the order in which they are to stand, each once. values
+// NewTree starts a tree at the start nodes, in the order in which they are to stand; none may come twice. values
 // gives the members of the re-read nodes as they are written, none for one that has none; single tells
 // the relations that hold at most one node.
 func NewTree(starts []graph.UID, values func(graph.UID) []byte, single func(graph.Relation) bool) *Tree {
 	t := &Tree{values: values, single: single, number: map[graph.UID]int32{}, of: map[graph.Relation]int32{}, edges: map[treeEdge]bool{}}
 	for _, s := range starts {
-		if n := t.node(s); !t.nodes[n].placed {
-			t.nodes[n].placed = true
-			t.roots = append(t.roots, n)
-		}
+		n := t.node(s)
+		t.nodes[n].placed = true
+		t.roots = append(t.roots, n)
 	}
 	return t
 }

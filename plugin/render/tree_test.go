@@ -77,12 +77,6 @@ func TestTree(t *testing.T) {
 			[]graph.Path{path(9, "knows", 8)},
 			`[{"uid":"0x9","knows":[{"uid":"0x8"}]}]`,
 		},
-		{
-			"a start that is given twice stands once",
-			[]graph.UID{1, 1},
-			[]graph.Path{path(1, "knows", 2, "likes", 3), path(1, "likes", 3)},
-			`[{"name":"n1","knows":[{"name":"n2","likes":[{"name":"n3"}]}],"likes":[{"name":"n3"}]}]`,
-		},
 		{"a start without paths stands alone", []graph.UID{1}, nil, `[{"name":"n1"}]`},
 		{"no start, no node", nil, nil, `[]`},
 	} {
