@@ -134,7 +134,7 @@ func (b *builder) laid(asOf time.Time) *Graph {
 	b.sortByHub()
 	g := &Graph{
 		names: b.names, predicates: b.predicates, labels: b.labels, asOf: asOf,
-		ids: &ids{of: b.ids}, nodes: len(b.uids), inOrder: search.Node(len(b.uids)), edges: len(b.edges), scored: len(b.edges),
+		ids: &ids{of: b.ids}, nodes: len(b.uids), inOrder: search.Node(len(b.uids)), told: search.Node(len(b.uids)), edges: len(b.edges), scored: len(b.edges),
 		maxSc: make([]float64, 2*len(b.predicates)), bytes: b.letters,
 	}
 	neutral := graph.Neutral().Sc()

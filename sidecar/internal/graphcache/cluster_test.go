@@ -2,9 +2,11 @@ package graphcache
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -275,6 +277,55 @@ func TestEdgesOfACallThroughUsAreThereForWhoeverAsksAfterIt(t *testing.T) {
 		g, ok := cache.Graph(0)
 		require.True(t, ok)
 		require.Equal(t, c.now(t), contentOf(t, g))
+	}
+}
+
+func TestANodeThatComesWithOneOfItsEdgesIsNotTakenToHaveNoOthers(t *testing.T) {
+	for name, feed := range map[string]Feed{"unheard of": nil, "until the feed has told of it": OpenFeed(t.TempDir())} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			began, later := time.Now(), atomic.Int64{}
+			cache := c.start(t, Options{Refresh: time.Hour, Feed: feed}, func(c *Cache) {
+				c.fast, c.settles = 0, time.Minute
+				c.Now = func() time.Time { return began.Add(time.Duration(later.Load())) }
+			})
+			c.equal(t, cache, time.Minute)
+			old := parsed(t, c.uids[0])
+			c.Mutate(t, fmt.Sprintf("_:new <name> \"new\" .\n_:new <knows> <%s> .\n_:new <likes> <%s> .", c.uids[0], c.uids[0]))
+			var answer struct{ Q []struct{ UID string } }
+			require.NoError(t, json.Unmarshal(c.Query(t, `{ q(func: eq(name, "new")) { uid } }`, nil), &answer))
+			node := parsed(t, answer.Q[0].UID)
+			cache.Written([]graph.Triplet{{Head: node, Predicate: "knows", Object: old}})
+
+			whole := func(u graph.UID) (bool, int) {
+				g, ok := cache.Graph(0)
+				require.True(t, ok)
+				n, known := g.Node(u)
+				require.True(t, known)
+				rel, _ := g.Rel(graph.Relation{Predicate: "likes"})
+				return g.Whole(n), g.Degree(n, rel)
+			}
+			is, degree := whole(node)
+			require.False(t, is, "it has an edge that nobody has told of")
+			require.Equal(t, math.MaxInt32, degree)
+			is, degree = whole(old)
+			require.True(t, is)
+			require.Zero(t, degree)
+
+			if feed != nil {
+				require.Eventually(t, func() bool {
+					later.Add(int64(feedDelay + time.Second))
+					is, _ := whole(node)
+					return is
+				}, time.Minute, 2*tick)
+				return
+			}
+			later.Store(int64(2 * time.Hour)) // it is read anew
+			c.equal(t, cache, time.Minute)
+			is, degree = whole(node)
+			require.True(t, is)
+			require.Equal(t, 1, degree)
+		})
 	}
 }
 

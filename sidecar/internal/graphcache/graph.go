@@ -34,6 +34,7 @@ type Graph struct {
 	ids        *ids
 	nodes      int
 	inOrder    search.Node // nodes below have their ids in the order of uids
+	told       search.Node // all edges of nodes below are here, as of asOf; later ones came with some of theirs
 	pages      []*[nodesPerPage]node
 	meets      []*[nodesPerPage]meeting // by node; apart, since a search looks there for many more nodes than it goes through
 	scored     int                      // edge ids in use
@@ -44,7 +45,7 @@ type Graph struct {
 	relations  *relevance.Table
 	shortcuts  *edgeLabels // nil: none has a label
 	model      *modelled   // nil: there is no embeddings model
-	whole      []bool      // by node: all its steps are here; nil: those of all are
+	whole      []bool      // of a part of the graph, by node: all its steps are here; nil: see told
 	asOf       time.Time
 	bytes      int64 // of names and rows, see Bytes
 }
@@ -183,9 +184,17 @@ func (g *Graph) At(n search.Node) (search.Buckets, float64) {
 	return m.relations, m.maxSc
 }
 
+// Whole tells whether all steps from a node are here, of those that were there as of AsOf.
+func (g *Graph) Whole(n search.Node) bool {
+	if g.whole != nil {
+		return g.whole[n]
+	}
+	return n < g.told
+}
+
 // Degree is the number of steps of one relation from a node; the greatest number where it isn't known.
 func (g *Graph) Degree(n search.Node, r search.Rel) int {
-	if g.whole != nil && !g.whole[n] {
+	if !g.Whole(n) {
 		return math.MaxInt32
 	}
 	return len(g.under(n, r))

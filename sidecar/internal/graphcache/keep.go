@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evorag/dgraph-evorag/plugin/graph"
+	"github.com/evorag/dgraph-evorag/plugin/search"
 )
 
 // Times of the keeper.
@@ -66,6 +67,8 @@ type keeper struct {
 	latest  uint64          // the cluster's last known timestamp,
 	since   time.Time       // and when it was first seen
 	others  map[string]bool // predicates that play no part
+	nodes   int             // of the graph,
+	counted time.Time       // at this time
 
 	next  chan reading // the graph that is being read anew; nil: none is
 	carry *dirty       // what was heard meanwhile: it may have been read before it was so
@@ -152,6 +155,7 @@ func (k *keeper) scan(ctx context.Context) reading {
 // adopt goes on from a graph that was read; it isn't published yet.
 func (k *keeper) adopt(ctx context.Context, r reading) {
 	k.reading, k.size = r, r.graph.Bytes()
+	k.nodes, k.counted = r.graph.nodes, r.began
 	if r.synced > k.latest {
 		k.latest, k.since = r.synced, r.began
 	}
@@ -241,6 +245,9 @@ func (k *keeper) step(ctx context.Context) error {
 		k.met = k.embed(&next, g.model)
 	}
 	next.asOf = k.asOf(began)
+	if k.Feed != nil && began.Sub(k.counted) > feedDelay { // by now it has told of all that these nodes had then
+		next.told, k.nodes, k.counted = search.Node(k.nodes), next.nodes, began
+	}
 	k.publish(&next)
 	k.pay(owed)
 	return nil

@@ -48,6 +48,7 @@ type ResidentGraph interface {
 	Names() []string // predicates that hold a node's name
 	AsOf() time.Time // everything committed before is here
 	Degree(n search.Node, r search.Rel) int
+	Whole(n search.Node) bool // all steps from it are here, of those that were there as of AsOf
 	Relevance(*relevance.Question) search.Relevance
 	// Nearest are the n nodes whose names' vectors are nearest to x, of those with a cosine of at
 	// least least, nearest first. It has none where it has no vectors.
@@ -75,20 +76,29 @@ func (q *query) resident(ctx context.Context, b *plan.Block, starts []graph.UID)
 	}
 	mode := graph.CacheOnDemand
 	if !q.fixed && !b.Hidden { // a block is to see a transaction, or hidden edges
-		if g, ok = q.Resident.Graph(namespace(q.call.Credentials)); ok {
+		if g, ok = q.Resident.Graph(namespace(q.call.Credentials)); ok && allWhole(g, starts) {
 			mode = graph.CacheResident
 		} else if g, ok = q.around(ctx, b, starts); ok {
 			mode = graph.CachePart
 		}
 	}
 	if ok {
-		via, ok = fit(g, b, starts)
+		via, ok = fit(g, b)
 	}
 	if !ok {
 		mode = graph.CacheOnDemand
 	}
 	q.cached(mode, g)
 	return g, via, ok
+}
+
+// allWhole tells whether start nodes can be searched from: the graph knows them, and none came with some
+// of its edges alone, as when these were rated, since it may have others.
+func allWhole(g ResidentGraph, starts []graph.UID) bool {
+	return !slices.ContainsFunc(starts, func(u graph.UID) bool {
+		n, known := g.Node(u)
+		return !known || !g.Whole(n)
+	})
 }
 
 // around is the part of the graph around the start nodes.
@@ -119,8 +129,8 @@ func (q *query) cached(mode string, g ResidentGraph) {
 }
 
 // fit tells whether the graph in memory will do: the names in it come from the predicates that the
-// caller sees, and it knows the start nodes and all relations to follow.
-func fit(g ResidentGraph, b *plan.Block, starts []graph.UID) (via []bool, ok bool) {
+// caller sees, and it knows all relations to follow.
+func fit(g ResidentGraph, b *plan.Block) (via []bool, ok bool) {
 	if !slices.Equal(g.Names(), b.Names) {
 		return nil, false
 	}
@@ -131,11 +141,6 @@ func fit(g ResidentGraph, b *plan.Block, starts []graph.UID) (via []bool, ok boo
 			return nil, false
 		}
 		via[id] = true
-	}
-	for _, u := range starts {
-		if _, known := g.Node(u); !known {
-			return nil, false
-		}
 	}
 	return via, true
 }

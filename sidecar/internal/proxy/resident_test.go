@@ -373,6 +373,18 @@ func TestANameThatNoQuestionCanHoldIsGivenWhole(t *testing.T) {
 	}
 }
 
+// inPart has a graph that knows its nodes by some of their edges.
+type inPart struct{ *held }
+
+func (h inPart) Graph(uint64) (proxy.ResidentGraph, bool) {
+	g, ok := h.held.Graph(0)
+	return graphInPart{g.(heldGraph)}, ok
+}
+
+type graphInPart struct{ heldGraph }
+
+func (graphInPart) Whole(search.Node) bool { return false }
+
 func TestWhereTheGraphInMemoryWontDoTheClusterIsAsked(t *testing.T) {
 	c := newCluster(t)
 	c.load(t, films)
@@ -393,13 +405,15 @@ func TestWhereTheGraphInMemoryWontDoTheClusterIsAsked(t *testing.T) {
 	c.load(t, "Heat, starring, Al Pacino")
 	resident.SchemaChanged()
 	require.Equal(t, graph.CacheOnDemand, mode(`{ q(func: eq(name, "Heat")) @evorag(query: "x") { name } }`, 0), "a start node that the graph doesn't know")
+	_, r := (&cluster{newProxyOf(t, proxy.Options{Engine: c.client, Resident: inPart{h}}), c.client}).query(t, plain)
+	require.Equal(t, graph.CacheOnDemand, r.Cache.Mode, "one that has edges that the graph doesn't know")
 	require.Equal(t, graph.CacheResident, mode(plain, 0))
 	c.load(t, "Heat, produced by, Warner")
 	resident.SchemaChanged()
 	require.Equal(t, graph.CacheOnDemand, mode(plain, 0), "a relation that the graph doesn't know")
 	require.Equal(t, graph.CacheResident, mode(fmt.Sprintf(text, ", via: [starring]"), 0))
 
-	h.graph = nil
+	resident.Proxy = newProxyOf(t, proxy.Options{Engine: c.client, Resident: &held{}})
 	require.Equal(t, graph.CacheOnDemand, mode(fmt.Sprintf(text, ", via: [starring]"), 0), "a graph that isn't filled yet")
 }
 
