@@ -259,6 +259,21 @@ func TestAStartNodeThatAQueryNamesTwiceIsSearchedOnce(t *testing.T) {
 	require.Len(t, again.Results, len(r.Results))
 }
 
+func TestAStartNodeThatAWrittenBlockNamesTwiceIsRankedOnce(t *testing.T) {
+	c := newCluster(t)
+	c.load(t, films)
+	alien := strings.Trim(uidOf(t, c, "Alien"), "<>")
+	for _, paths := range []string{"", ", paths: 1"} {
+		text := `query a($q: string) { q(func: uid(%s)) @evorag(query: $q` + paths + `) { name directed_by { name born_in { name } } } }`
+		once, r := c.query(t, fmt.Sprintf(text, alien), "$q", "who directed it")
+		twice, again := c.query(t, fmt.Sprintf(text, alien+", 0x0"+alien[2:]), "$q", "who directed it")
+		require.NotEmpty(t, r.Results)
+		require.Equal(t, r.Results, again.Results)
+		row := strings.TrimSuffix(strings.TrimPrefix(once, `{"q":[`), `]}`)
+		require.Equal(t, `{"q":[`+row+","+row+`]}`, twice, "the rows are as the engine gives them")
+	}
+}
+
 func TestAnAnswerToSeveralQuestionsIsNotStored(t *testing.T) {
 	c := newCluster(t)
 	c.load(t, films)

@@ -319,10 +319,15 @@ func (c *chains) retain(b *plan.Block, v view) []graph.Result {
 		roots[place] = append(roots[place], i)
 	}
 	var results []graph.Result
+	met := make(map[graph.UID]bool, len(roots))
 	for _, order := range roots {
+		root := c.rootOf(order[0]).element.UID
 		for _, bundle := range rank.Retain(order, group, b.Paths, instances) {
-			results = append(results, c.result(b, bundle, v))
+			if r := c.result(b, bundle, v); !met[root] { // a block may name a node twice: it is shown so, and counts once
+				results = append(results, r)
+			}
 		}
+		met[root] = true
 	}
 	slices.SortStableFunc(results, func(x, y graph.Result) int { return cmp.Compare(y.Z, x.Z) })
 	return results
