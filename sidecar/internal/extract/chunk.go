@@ -20,11 +20,11 @@ func newSplitter() splitter { return splitter{codec.NewCl100kBase()} }
 func (s splitter) split(text string, most int) ([]string, error) {
 	var chunks []string
 	var chunk strings.Builder
-	flush := func() {
-		if t := strings.TrimSpace(chunk.String()); t != "" {
-			chunks = append(chunks, t)
-		}
+	flush := func() error {
+		pieces, err := s.fit(chunk.String(), most, most-spare)
+		chunks = append(chunks, pieces...)
 		chunk.Reset()
+		return err
 	}
 	filled, state := 0, -1
 	for text != "" {
@@ -35,34 +35,53 @@ func (s splitter) split(text string, most int) ([]string, error) {
 			return nil, fmt.Errorf("counting tokens: %w", err)
 		}
 		if filled+n > most {
-			flush()
-			filled = 0
-		}
-		if n > most {
-			parts, err := s.cut(sentence, most)
-			if err != nil {
+			if err := flush(); err != nil {
 				return nil, err
 			}
-			for _, p := range parts {
-				chunk.WriteString(p)
-				flush()
-			}
-			continue
+			filled = 0
 		}
 		chunk.WriteString(sentence)
 		filled += n
 	}
-	flush()
-	return chunks, nil
+	return chunks, flush()
 }
 
 // spare is left free in a piece of a sentence: counted by itself, without the space in front,
 // its beginning may take other tokens than it took inside the sentence.
 const spare = 8
 
-// cut parts one long sentence. A character whose bytes are several tokens stays whole.
-func (s splitter) cut(sentence string, most int) ([]string, error) {
-	_, tokens, err := s.codec.Encode(sentence)
+// fit gives a chunk without space around it: in pieces of about fill tokens, none above most, where it has
+// more than most, and not at all where it is empty.
+func (s splitter) fit(chunk string, most, fill int) ([]string, error) {
+	chunk = strings.TrimSpace(chunk)
+	if chunk == "" {
+		return nil, nil
+	}
+	n, err := s.codec.Count(chunk)
+	if err != nil {
+		return nil, fmt.Errorf("counting tokens: %w", err)
+	}
+	if n <= most || fill < 1 { // pieces of so few tokens have no more than most
+		return []string{chunk}, nil
+	}
+	parts, err := s.cut(chunk, fill)
+	if err != nil {
+		return nil, err
+	}
+	var pieces []string
+	for _, p := range parts { // a piece may have more tokens by itself than spare allows for
+		fitting, err := s.fit(p, most, fill-spare)
+		if err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, fitting...)
+	}
+	return pieces, nil
+}
+
+// cut parts a text after every fill tokens. A character whose bytes are several tokens stays whole.
+func (s splitter) cut(text string, fill int) ([]string, error) {
+	_, tokens, err := s.codec.Encode(text)
 	if err != nil {
 		return nil, fmt.Errorf("counting tokens: %w", err)
 	}
@@ -75,7 +94,7 @@ func (s splitter) cut(sentence string, most int) ([]string, error) {
 		if !utf8.ValidString(pending.String()) {
 			continue
 		}
-		if filled+held > most-spare && filled > 0 {
+		if filled+held > fill && filled > 0 {
 			parts = append(parts, part.String())
 			part.Reset()
 			filled = 0

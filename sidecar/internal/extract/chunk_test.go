@@ -38,6 +38,19 @@ func TestChunksAreBoundedAndLoseNothing(t *testing.T) {
 	})
 }
 
+func TestAPieceThatTakesMoreTokensByItselfIsCutAgain(t *testing.T) {
+	s := newSplitter()
+	text := "\n\n Alien " + strings.Repeat("x", 300)
+	chunks, err := s.split(text, 40)
+	require.NoError(t, err)
+	require.Equal(t, bare(text), bare(strings.Join(chunks, "")))
+	for _, c := range chunks {
+		n, err := s.codec.Count(c)
+		require.NoError(t, err)
+		require.LessOrEqual(t, n, 40)
+	}
+}
+
 func TestChunksEndWhereSentencesEnd(t *testing.T) {
 	one := "Alien is a film that was directed by Ridley Scott in the year 1979."
 	chunks, err := newSplitter().split(strings.Repeat(one+" ", 9), 60)
