@@ -85,7 +85,13 @@ func (c *Composed) Sr(from, relation, to, edge uint32) float64 {
 	if c.labels.has(relation) {
 		label = c.labels.of(edge, label)
 	}
-	return Sr(float64(c.entity*(at(c.ofEntity, from)+at(c.ofEntity, to))) + float64(c.relation*label))
+	return c.sum(at(c.ofEntity, from)+at(c.ofEntity, to), label)
+}
+
+// sum is Sr of the cosines of both entities, added, and of the relation. The conversions keep every
+// machine from fusing the multiplications with the addition: a bound and what it bounds round alike.
+func (c *Composed) sum(entities, relation float64) float64 {
+	return Sr(float64(c.entity*entities) + float64(c.relation*relation))
 }
 
 // Srs is Sr of many triplets of one relation at an entity, to the last bit; dst is as long as
@@ -105,17 +111,17 @@ func (c *Composed) Srs(dst []float64, from, relation uint32, to, edge []uint32) 
 
 // Bound is at least the Sr of every triplet of the relation at the entity.
 func (c *Composed) Bound(from, relation uint32) float64 {
-	return Sr(c.entity*(at(c.ofEntity, from)+c.maxEntity) + c.relation*c.Pull(relation))
+	return c.sum(at(c.ofEntity, from)+c.maxEntity, c.Pull(relation))
 }
 
 // BoundFrom is at least the Sr of every triplet at the entity.
 func (c *Composed) BoundFrom(from uint32) float64 {
-	return Sr(c.entity*(at(c.ofEntity, from)+c.maxEntity) + c.relation*c.maxRelation)
+	return c.sum(at(c.ofEntity, from)+c.maxEntity, c.maxRelation)
 }
 
 // BoundOf is at least the Sr of every triplet of the relation.
 func (c *Composed) BoundOf(relation uint32) float64 {
-	return Sr(c.entity*(c.maxEntity+c.maxEntity) + c.relation*c.Pull(relation))
+	return c.sum(c.maxEntity+c.maxEntity, c.Pull(relation))
 }
 
 // Pull is the relation's own cosine with the question; where its edges have labels, at least that
@@ -130,7 +136,7 @@ func (c *Composed) Pull(relation uint32) float64 {
 
 // Max is at least every Sr for the question.
 func (c *Composed) Max() float64 {
-	return Sr(c.entity*(c.maxEntity+c.maxEntity) + c.relation*c.maxRelation)
+	return c.sum(c.maxEntity+c.maxEntity, c.maxRelation)
 }
 
 func at(cos []float32, id uint32) float64 {
