@@ -53,7 +53,7 @@ func films(n int) *graph.Retrieval {
 func model(t *testing.T, s *llmtest.Server, contextBytes int) *llm.Client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return llm.New(llm.Options{BaseURL: s.URL + "/v1", Model: "m", Timeout: 300 * time.Millisecond, ContextBytes: contextBytes, Transport: transport})
+	return llm.New(llm.Options{BaseURL: s.URL + "/v1", Model: "m", Timeout: 2 * time.Second, ContextBytes: contextBytes, Transport: transport})
 }
 
 func ask(t *testing.T, found retriever, turns ...llmtest.Turn) (*answer.Answer, *llmtest.Server, error) {

@@ -26,6 +26,18 @@ func (i inbox) Judged(_ context.Context, r answer.Rating) error {
 	return nil
 }
 
+// next is the next rating.
+func (i inbox) next(t *testing.T) answer.Rating {
+	t.Helper()
+	select {
+	case r := <-i:
+		return r
+	case <-time.After(time.Minute):
+		t.Fatal("nothing was rated")
+		return answer.Rating{}
+	}
+}
+
 // writer answers without a model.
 type writer struct{}
 
@@ -54,7 +66,7 @@ func TestTheJudgesRatingGoesToFeedback(t *testing.T) {
 	run(t, service)
 	_, err := service.Ask(t.Context(), proxy.RetrieveRequest{Question: "q"}, answer.Progress{})
 	require.NoError(t, err)
-	require.Equal(t, answer.Rating{Retrieval: "r1", Score: 5, Response: "Person 1 [1]", Comment: "It is so.", Rater: "llm:m"}, <-ratings)
+	require.Equal(t, answer.Rating{Retrieval: "r1", Score: 5, Response: "Person 1 [1]", Comment: "It is so.", Rater: "llm:m"}, ratings.next(t))
 }
 
 func TestAnAnswerThatCannotBeRatedIsLeftAndTheNextOneIsRated(t *testing.T) {
@@ -67,7 +79,7 @@ func TestAnAnswerThatCannotBeRatedIsLeftAndTheNextOneIsRated(t *testing.T) {
 		_, err := service.Ask(t.Context(), proxy.RetrieveRequest{Question: "q"}, answer.Progress{})
 		require.NoError(t, err)
 	}
-	require.Equal(t, 2, (<-ratings).Score)
+	require.Equal(t, 2, ratings.next(t).Score)
 }
 
 func TestTheShareOfRatedAnswers(t *testing.T) {
@@ -103,7 +115,7 @@ func TestAJudgeThatCannotKeepUpDelaysNobody(t *testing.T) {
 }
 
 const (
-	testTime = 5 * time.Second
+	testTime = time.Minute
 	testTick = 5 * time.Millisecond
 )
 

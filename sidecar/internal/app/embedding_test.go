@@ -151,7 +151,10 @@ func TestAModelThatFailsLeavesAnswersByHashedWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, c.turn)
 			cfg := modelled(t, eng.GRPCAddr(), server, "triplet")
-			cfg.Embedding.QuestionTime, cfg.Embedding.Lazy = 300*time.Millisecond, "off"
+			cfg.Embedding.QuestionTime, cfg.Embedding.Lazy = 10*time.Second, "off"
+			if name == "it is silent" {
+				cfg.Embedding.QuestionTime = 300 * time.Millisecond
+			}
 			s := start(t, func(ctx context.Context, o app.Options) error { return app.Serve(ctx, cfg, o) })
 			r := retrieve(t, s.Addresses, `{"question": "who directed Casino Royale", "hops": 1}`)
 			require.Equal(t, []string{"directed_by"}, r.Results[0].Metapath)

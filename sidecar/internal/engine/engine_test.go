@@ -230,9 +230,9 @@ func TestAnEngineThatNeverGetsReadyIsGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	_, err := engine.Start(t.Context(), engine.Options{
 		Bin: fakeEngine(t, "trap '' TERM; while :; do sleep 0.1; done"), DataDir: dir,
-		StartTimeout: 300 * time.Millisecond, StopGrace: 100 * time.Millisecond,
+		StartTimeout: 3 * time.Second, StopGrace: 100 * time.Millisecond,
 	})
-	require.ErrorContains(t, err, "wasn't ready within 300ms; look into the logs in "+dir)
+	require.ErrorContains(t, err, "wasn't ready within 3s; look into the logs in "+dir)
 	require.NotContains(t, err.Error(), "\n")
 }
 

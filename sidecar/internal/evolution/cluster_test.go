@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ type cluster struct {
 	*enginetest.Engine
 	*dgraph.Client
 	uids  map[string]graph.UID
-	runs  int
+	runs  atomic.Int32
 	ahead time.Duration // of processes started from now on, by the real clock
 }
 
@@ -127,7 +128,7 @@ func fill(t *testing.T, eng *enginetest.Engine) *cluster {
 // options are a runner's that judges from the first triplet on and tries nothing out.
 func (c *cluster) options() evolution.Options {
 	o := filmOptions(c.Client, c.ahead)
-	o.NewID = func() string { c.runs++; return fmt.Sprintf("run-%d", c.runs) }
+	o.NewID = func() string { return fmt.Sprintf("run-%d", c.runs.Add(1)) }
 	return o
 }
 

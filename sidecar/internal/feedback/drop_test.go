@@ -1,7 +1,6 @@
 package feedback_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"sync/atomic"
@@ -26,12 +25,7 @@ func (c *cluster) migrate(t *testing.T) {
 func (c *cluster) drop(t *testing.T, body map[string]any) {
 	raw, err := json.Marshal(body)
 	require.NoError(t, err)
-	resp, err := http.Post("http://"+c.HTTPAddr()+"/alter", "application/json", bytes.NewReader(raw))
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	var answer struct{ Errors []any }
-	require.NoError(t, json.NewDecoder(resp.Body).Decode(&answer))
-	require.Empty(t, answer.Errors)
+	c.Alter(t, string(raw))
 }
 
 func TestRatingsOfRetrievalsThatWereDroppedAreVoid(t *testing.T) {

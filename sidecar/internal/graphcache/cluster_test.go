@@ -416,7 +416,7 @@ func TestAGraphThatIsTooLargeIsNotHeld(t *testing.T) {
 	c := newCluster(t)
 	c.Mutate(t, fmt.Sprintf("<%s> <knows> <%s> .", c.uids[0], c.uids[1]))
 	cache := c.start(t, Options{Refresh: time.Hour, Memory: 10})
-	require.Eventually(t, func() bool { return cache.Status().State == TooLarge }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return cache.Status().State == TooLarge }, time.Minute, 10*time.Millisecond)
 	_, ok := cache.Graph(0)
 	require.False(t, ok)
 }

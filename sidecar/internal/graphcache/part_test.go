@@ -24,8 +24,8 @@ func (c *cluster) startPart(t testing.TB, o Options, change ...func(*Cache)) *Ca
 	t.Helper()
 	o.Memory = fewStars
 	cache := c.start(t, o, change...)
-	require.Eventually(t, func() bool { return cache.part.Load() != nil }, time.Minute, time.Millisecond)
-	require.Equal(t, TooLarge, cache.Status().State)
+	require.Eventually(t, func() bool { return cache.Status().State == TooLarge }, time.Minute, time.Millisecond)
+	require.NotNil(t, cache.part.Load())
 	return cache
 }
 

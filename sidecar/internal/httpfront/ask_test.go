@@ -53,7 +53,7 @@ func answering(t *testing.T, f *films, turns ...llmtest.Turn) string {
 	o := httpfront.Options{Alpha: u, Ranker: &ranker{}, Metrics: telemetry.New("test"), QueryBytes: 4096, Status: report}
 	if len(turns) > 0 {
 		s := llmtest.New(t, turns...)
-		model := llm.New(llm.Options{BaseURL: s.URL + "/v1", Model: "m", Timeout: 300 * time.Millisecond})
+		model := llm.New(llm.Options{BaseURL: s.URL + "/v1", Model: "m", Timeout: 2 * time.Second})
 		o.Asker = answer.New(answer.Options{Retriever: f, Writer: model, Log: slog.New(slog.DiscardHandler)})
 	}
 	front := httptest.NewServer(httpfront.New(o))

@@ -68,7 +68,7 @@ func TestAnEvolvedGraphAnswersWithinFewerHopsAndUndoRestores(t *testing.T) {
 			}
 			where := "Where was the founder of the studio that produced Alien born?"
 			if cache == "on" {
-				require.Eventually(t, func() bool { return retrieve(where, `"hops": 2`).Cache.Mode == graph.CacheResident }, 30*time.Second, 50*time.Millisecond)
+				require.Eventually(t, func() bool { return retrieve(where, `"hops": 2`).Cache.Mode == graph.CacheResident }, time.Minute, 50*time.Millisecond)
 			}
 			require.NotContains(t, retrieve(where, `"hops": 2`).Context, "Long Beach")
 			require.Contains(t, retrieve("Who owns the studio?", `"hops": 2`).Context, "21st Century Fox")

@@ -98,7 +98,7 @@ func TestLoginThroughTheFront(t *testing.T) {
 }
 
 func TestTheSidecarsOwnLoginOutlivesItsTokens(t *testing.T) {
-	const ttl = 2 * time.Second
+	const ttl = 4 * time.Second // its end is in whole seconds
 	eng := startEngineWithACL(t, ttl)
 	c := settings(eng.GRPCAddr())
 	c.Login.User, c.Login.Password = "groot", "password"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -125,7 +126,9 @@ func startAlpha(t *testing.T, eng *enginetest.Engine, health func(port int) erro
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
+		late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
+		late.Stop()
 		if t.Failed() {
 			t.Log(log.String())
 		}
@@ -134,16 +137,12 @@ func startAlpha(t *testing.T, eng *enginetest.Engine, health func(port int) erro
 	return 8080 + offset, 9080 + offset
 }
 
-// freeOffset is how far an alpha's three ports can be shifted.
+// freeOffset is how far an alpha's three ports can be shifted, below those that systems hand out.
 func freeOffset(t *testing.T) int {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		offset := l.Addr().(*net.TCPAddr).Port - 8080
-		l.Close()
-		free := offset > 0
-		for _, port := range []int{7080, 9080} {
+		offset, free := 5000+rand.IntN(18000), true
+		for _, port := range []int{7080, 8080, 9080} {
 			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+offset))
 			if err != nil {
 				free = false

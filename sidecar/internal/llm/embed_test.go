@@ -3,6 +3,7 @@ package llm_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -36,8 +37,12 @@ func TestEmbedAgainstAServerThatMisbehaves(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := llmtest.New(t, c.turns...)
 			var calls []llm.Call
+			timeout := 10 * time.Second
+			if errors.Is(c.want, llm.ErrTimeout) {
+				timeout = 200 * time.Millisecond
+			}
 			e := llm.NewEmbedder(llm.Options{
-				BaseURL: server.URL + "/v1", Model: "minilm", APIKey: "k", Timeout: 200 * time.Millisecond, Retries: 2,
+				BaseURL: server.URL + "/v1", Model: "minilm", APIKey: "k", Timeout: timeout, Retries: 2,
 				Pause: func(context.Context, time.Duration) error { return nil }, Observe: func(c llm.Call) { calls = append(calls, c) },
 			}, 3)
 			vectors, _, err := e.Embed(t.Context(), []string{"a", "b"})

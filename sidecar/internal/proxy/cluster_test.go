@@ -55,7 +55,10 @@ func newProxyOf(t testing.TB, o proxy.Options) *proxy.Proxy {
 	t.Helper()
 	ids, err := token.NewSigner(make([]byte, 32))
 	require.NoError(t, err)
-	o.IDs, o.Now, o.Defaults, o.Rule = ids, time.Now, defaults, search.Maximal
+	o.IDs, o.Defaults, o.Rule = ids, defaults, search.Maximal
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Budget == (proxy.Budget{}) {
 		o.Budget = proxy.Budget{Edges: 200_000, Steps: 1_000_000, Time: 20 * time.Second}
 	}

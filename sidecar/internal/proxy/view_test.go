@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,7 +34,8 @@ func TestASchemaReadBeforeItChangedIsNotKept(t *testing.T) {
 	c := newCluster(t)
 	c.load(t, films)
 	engine := &duringSchema{Engine: c.client}
-	p := newProxyOf(t, proxy.Options{Engine: engine})
+	now := time.Now()
+	p := newProxyOf(t, proxy.Options{Engine: engine, Now: func() time.Time { return now }})
 	engine.then = p.SchemaChanged
 	for range 3 {
 		_, err := p.Query(t.Context(), proxy.Request{Call: graph.Call{Query: `{ q(func: eq(name, "Alien")) @evorag(query: "x") { name } }`}})
